@@ -40,7 +40,7 @@ def test_any_expression_on_any_event(expressions, events, built):
     subscriptions = dict(enumerate(expressions))
     wanted = [evaluate_all(subscriptions, event) for event in events]
     for info in tw.list_engines():
-        taken = taken_by(info.name, subscriptions)
+        taken = filter_supported(info.name, subscriptions)
         assert len(taken) == len(subscriptions) or "expressions" not in info.supports
         index = tw.Index(info.name)
         for id_, expression in taken.items():
@@ -50,7 +50,7 @@ def test_any_expression_on_any_event(expressions, events, built):
         check_matches(index, taken, events, info.name, [ids & taken.keys() for ids in wanted])
 
 
-def taken_by(engine, subscriptions):
+def filter_supported(engine, subscriptions):
     """Those of the subscriptions that the engine takes."""
     is_taken = find_supported(engine, subscriptions.values())
     return {id_: expression for (id_, expression), taken in zip(subscriptions.items(), is_taken, strict=True) if taken}
@@ -72,7 +72,7 @@ class AnySequence(RuleBasedStateMachine):
         self.known |= added
         for engine, index in self.indexes.items():
             mine = self.taken[engine]
-            taken = taken_by(engine, added)
+            taken = filter_supported(engine, added)
             index.add_many(taken, replace=True)
             mine |= taken
             for id_ in added.keys() & mine.keys() - taken.keys():

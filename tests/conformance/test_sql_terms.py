@@ -38,7 +38,7 @@ COLUMNS = {
 Rng = random.Random
 
 
-class Said(NamedTuple):
+class SqlTexts(NamedTuple):
     """The same in three languages."""
 
     ours: str
@@ -46,81 +46,81 @@ class Said(NamedTuple):
     sqlite: str
 
 
-def same(text: str) -> Said:
-    return Said(text, text, text)
+def repeat_text(text: str) -> SqlTexts:
+    return SqlTexts(text, text, text)
 
 
-def made(form: str, *parts: Said, sqlite: str | None = None) -> Said:
+def fill_form(form: str, *parts: SqlTexts, sqlite: str | None = None) -> SqlTexts:
     """A form with its parts in place, which SQLite may need otherwise."""
     forms = form, form, sqlite or form
-    return Said(*(form.format(*(part[n] for part in parts)) for n, form in enumerate(forms)))
+    return SqlTexts(*(form.format(*(part[n] for part in parts)) for n, form in enumerate(forms)))
 
 
-def integer(rng: Rng, depth: int) -> Said:
+def integer(rng: Rng, depth: int) -> SqlTexts:
     choice = rng.random()
     if depth == 0 or choice < 0.3:
-        return same(rng.choice(["i", "j", "i", "j", str(rng.randint(0, 5))]))
+        return repeat_text(rng.choice(["i", "j", "i", "j", str(rng.randint(0, 5))]))
     one, other = integer(rng, depth - 1), integer(rng, depth - 1)
     if choice < 0.4:
-        return made(rng.choice(["(-{})", "abs({})"]), one)
+        return fill_form(rng.choice(["(-{})", "abs({})"]), one)
     if choice < 0.5:
-        return made("length({})", string(rng, depth - 1))
+        return fill_form("length({})", string(rng, depth - 1))
     if choice < 0.6:
-        return made("coalesce({}, {})", one, other)
-    return made(f"({{}} {rng.choice('+-*%')} {{}})", one, other)
+        return fill_form("coalesce({}, {})", one, other)
+    return fill_form(f"({{}} {rng.choice('+-*%')} {{}})", one, other)
 
 
-def number(rng: Rng, depth: int) -> Said:
+def number(rng: Rng, depth: int) -> SqlTexts:
     choice = rng.random()
     if choice < 0.3:
         return integer(rng, depth)
     if depth == 0 or choice < 0.5:
-        return same(rng.choice(["f", "g", "f", "g", "0.5", "2.25"]))
+        return repeat_text(rng.choice(["f", "g", "f", "g", "0.5", "2.25"]))
     one, other = number(rng, depth - 1), number(rng, depth - 1)
     if choice < 0.65:
-        return made("({} / {})", one, other, sqlite="({} * 1.0 / {})")
+        return fill_form("({} / {})", one, other, sqlite="({} * 1.0 / {})")
     if choice < 0.75:
-        return made(rng.choice(["(-{})", "abs({})", "round({})", "(+{})"]), one)
-    return made(f"({{}} {rng.choice('+-*')} {{}})", one, other)
+        return fill_form(rng.choice(["(-{})", "abs({})", "round({})", "(+{})"]), one)
+    return fill_form(f"({{}} {rng.choice('+-*')} {{}})", one, other)
 
 
-def string(rng: Rng, depth: int) -> Said:
+def string(rng: Rng, depth: int) -> SqlTexts:
     choice = rng.random()
     if depth == 0 or choice < 0.4:
-        return same(rng.choice(["s", "t", "s", "t", "'a'", "'Ab'", "''"]))
+        return repeat_text(rng.choice(["s", "t", "s", "t", "'a'", "'Ab'", "''"]))
     one = string(rng, depth - 1)
     if choice < 0.6:
-        return made(rng.choice(["lower({})", "upper({})"]), one)
+        return fill_form(rng.choice(["lower({})", "upper({})"]), one)
     if choice < 0.8:
         first, count = rng.choice([1, 2, -1, -2]), rng.choice(["", ", 1", ", 2"])
-        return made(f"substr({{}}, {first}{count})", one)
-    return made("({} || {})", one, string(rng, depth - 1))
+        return fill_form(f"substr({{}}, {first}{count})", one)
+    return fill_form("({} || {})", one, string(rng, depth - 1))
 
 
-def condition(rng: Rng, depth: int) -> Said:
+def condition(rng: Rng, depth: int) -> SqlTexts:
     if depth and rng.random() < 0.5:
         one, other = condition(rng, depth - 1), condition(rng, depth - 1)
-        return made(rng.choice(["({} AND {})", "({} OR {})", "(NOT {})"]), one, other)
+        return fill_form(rng.choice(["({} AND {})", "({} OR {})", "(NOT {})"]), one, other)
     kind = rng.choice([number, integer, string])
     one, other, third = (kind(rng, rng.randint(0, 2)) for _ in range(3))
     if rng.random() < 0.08:
-        other = same("NULL")
+        other = repeat_text("NULL")
     negation = rng.choice(["", "NOT "])
     choice = rng.random()
     if choice < 0.6:
-        return made(f"{{}} {rng.choice(['=', '<>', '<', '<=', '>', '>='])} {{}}", one, other)
+        return fill_form(f"{{}} {rng.choice(['=', '<>', '<', '<=', '>', '>='])} {{}}", one, other)
     if choice < 0.75:
-        return made(f"{{}} {negation}IN ({{}}, {{}})", one, other, third)
+        return fill_form(f"{{}} {negation}IN ({{}}, {{}})", one, other, third)
     if choice < 0.9:
-        return made(f"{{}} {negation}BETWEEN {{}} AND {{}}", one, other, third)
+        return fill_form(f"{{}} {negation}BETWEEN {{}} AND {{}}", one, other, third)
     if choice < 0.95:
-        return made(f"{{}} IS {negation}NULL", one)
-    return same(rng.choice(["yes", "1 = 1", "coalesce(yes, FALSE)", "2 BETWEEN i AND j", "3 > 2 + 5"]))
+        return fill_form(f"{{}} IS {negation}NULL", one)
+    return repeat_text(rng.choice(["yes", "1 = 1", "coalesce(yes, FALSE)", "2 BETWEEN i AND j", "3 > 2 + 5"]))
 
 
 class Workload(NamedTuple):
     table: pa.Table
-    conditions: list[Said]
+    conditions: list[SqlTexts]
     answers: list[list[bool | None]]  # DuckDB's
 
 
@@ -152,7 +152,7 @@ def sqlite_answers(table: pa.Table, clauses: list[str]) -> list[list[bool | None
     return [[None if value is None else bool(value) for value in values] for values in zip(*found, strict=True)]
 
 
-def check(said: Said, clause: str, rows: list[dict[str, Any]], theirs: list[bool | None]) -> None:
+def check(said: SqlTexts, clause: str, rows: list[dict[str, Any]], theirs: list[bool | None]) -> None:
     expression = tellwhen.parse(said.ours)
     for row, their in zip(rows, theirs, strict=True):
         our = expression.evaluate(row)

@@ -60,7 +60,7 @@ def pairs(table):
     return set(rows)
 
 
-def wanted(index, events):
+def match_each(index, events):
     return {(e, id_) for e, event in enumerate(events) for id_ in index.match(event)}
 
 
@@ -87,8 +87,8 @@ def test_wide_tables(table, seed, chunked):
     events = table.to_pylist(maps_as_pydicts="strict")
     if chunked and table.num_rows > 1:
         table = pa.concat_tables([table.slice(0, 1), table.slice(1)])
-    assert pairs(index.match_many(table)) == wanted(index, events) == pairs(index.match_many(events))
-    assert pairs(index.match_many(table.slice(1))) == wanted(index, events[1:])
+    assert pairs(index.match_many(table)) == match_each(index, events) == pairs(index.match_many(events))
+    assert pairs(index.match_many(table.slice(1))) == match_each(index, events[1:])
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def shop():
 
 def test_frames(shop):
     index, rows = shop
-    want = wanted(index, rows)
+    want = match_each(index, rows)
     assert len(want) > 1000
     assert pairs(index.match_many(rows)) == want
     assert pairs(index.match_many(iter(rows))) == want
@@ -138,7 +138,7 @@ def test_frames(shop):
 def test_a_pandas_column_of_mixed_types(shop):
     index, rows = shop
     rows = [row | {"genre": 5 if i % 2 else row["genre"]} for i, row in enumerate(rows)]
-    assert pairs(index.match_many(pd.DataFrame(rows))) == wanted(index, rows)
+    assert pairs(index.match_many(pd.DataFrame(rows))) == match_each(index, rows)
 
 
 def test_maps_of_text(shop):
@@ -148,11 +148,11 @@ def test_maps_of_text(shop):
         {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in row.items() if v is not None} for row in rows
     ]
     column = pa.array([list(row.items()) for row in as_text], pa.map_(pa.string(), pa.string()))
-    assert pairs(index.match_many(pa.table({"attributes": column}))) == wanted(index, rows)
+    assert pairs(index.match_many(pa.table({"attributes": column}))) == match_each(index, rows)
     bad = [row | {"price": "cheap", "day": "soon", "sold": "maybe"} for row in as_text]
     column = pa.array([list(row.items()) for row in bad], pa.map_(pa.string(), pa.string()))
     without = [{k: v for k, v in row.items() if k in ("genre", "title")} | {"sold": b"maybe"} for row in rows]
-    assert pairs(index.match_many(pa.table({"attributes": column}))) == wanted(index, without)
+    assert pairs(index.match_many(pa.table({"attributes": column}))) == match_each(index, without)
     assert index.inspect.get_stats()["mismatches"]["price"] == 100
 
 
@@ -161,11 +161,11 @@ def test_maps_of_other_values(shop):
     for names, kind in ((["price"], pa.float64()), (["genre", "title"], pa.large_string()), (["day"], pa.date32())):
         events = [{name: row[name] for name in names} for row in rows]
         column = pa.array([list(event.items()) for event in events], pa.map_(pa.string(), kind))
-        assert pairs(index.match_many(pa.table({"m": column}))) == wanted(index, events)
+        assert pairs(index.match_many(pa.table({"m": column}))) == match_each(index, events)
         masked = [None if i % 3 == 0 else list(event.items()) for i, event in enumerate(events)]
         column = pa.array(masked, pa.map_(pa.string(), kind))
         kept = [{} if i % 3 == 0 else event for i, event in enumerate(events)]
-        assert pairs(index.match_many(pa.table({"m": column}).slice(1))) == wanted(index, kept[1:])
+        assert pairs(index.match_many(pa.table({"m": column}).slice(1))) == match_each(index, kept[1:])
 
 
 def test_maps_beside_other_columns():
@@ -190,8 +190,8 @@ def test_maps_inside_maps_and_null_structs():
     maps = [None, [("c", [("b", 1)])], [("a", [("x", 0), ("b", 1)]), ("c", None)], [("a", [("b", 2)])], [("a", None)]]
     events = [{"m": {key: dict(value or []) for key, value in one or []}} for one in maps]
     table = pa.table({"id": range(5), "m": pa.array(maps, pa.map_(pa.string(), inner))})
-    assert pairs(index.match_many(table)) == wanted(index, events) != set()
-    assert pairs(index.match_many(table.slice(2))) == wanted(index, events[2:])
+    assert pairs(index.match_many(table)) == match_each(index, events) != set()
+    assert pairs(index.match_many(table.slice(2))) == match_each(index, events[2:])
     # The maps below a null struct are still in the arrays, and do not count.
     hidden = pa.StructArray.from_arrays(
         [pa.array([[("k", 1)], [("k", 1)]], inner)], ["m"], mask=pa.array([True, False])
@@ -206,8 +206,10 @@ def test_maps_of_values_in_odd_encodings():
             column = pa.array([[], [("b", value), ("a", value)], None], pa.map_(key, kind))
             events = [{"m": {}}, {"m": {"b": value, "a": value}}, {}]
             table = pa.table({"m": column, "k": [1, 2, 3]})
-            assert pairs(index.match_many(table)) == wanted(index, events)
-            assert pairs(index.match_many(pa.table({"m": column}))) == wanted(index, [e.get("m", {}) for e in events])
+            assert pairs(index.match_many(table)) == match_each(index, events)
+            assert pairs(index.match_many(pa.table({"m": column}))) == match_each(
+                index, [e.get("m", {}) for e in events]
+            )
             index.optimize_for(table)
     runs = pa.RunEndEncodedArray.from_arrays([2, 3], pa.array(["x", "y"]))
     column = pa.MapArray.from_arrays([0, 1, 3], pa.array(["a", "a", "b"]), runs)
@@ -231,7 +233,7 @@ def test_names_that_come_from_several_maps():
     table = pa.table({
         "a": pa.array([[("b.c", 1)], [], [("b.c", 2)]], kind), "a.b": pa.array([[], [("c", 1)], [("c", 1)]], kind),
     })  # fmt: skip
-    assert pairs(index.match_many(table)) == wanted(index, table.to_pylist(maps_as_pydicts="strict")) != set()
+    assert pairs(index.match_many(table)) == match_each(index, table.to_pylist(maps_as_pydicts="strict")) != set()
     assert tw.Profile.from_events(table).event_frequency == {"a.b.c": 1.0}
 
 
@@ -279,7 +281,7 @@ def test_lists_of_strings_on_several_domains():
     index.add("null", "t IS NULL").add("both", "t = 'ab' AND NOT t ENDS WITH 'c' AND u = 1")
     rows = [["ab"], ["ab", "c"], ["c", "ab", "b"], ["zb", "ba", None], [], None, ["abc", "ab"], ["", "x"]]
     table = pa.table({"t": pa.array(rows, pa.list_(pa.string())), "u": [1] * len(rows)})
-    want = wanted(index, table.to_pylist())
+    want = match_each(index, table.to_pylist())
     assert len(want) > 30
     assert pairs(index.match_many(table)) == want
     assert pairs(index.match_many(table.rename_columns(["t", "v"]))) == {pair for pair in want if pair[1] != "both"}
@@ -315,9 +317,9 @@ def test_columns_in_odd_encodings():
     ):
         table = pa.table({"x": column, "other": pa.nulls(len(column))})
         events = table.to_pylist(maps_as_pydicts="strict")
-        assert pairs(index.match_many(table)) == wanted(index, events), column.type
-        assert pairs(index.match_many(pa.concat_tables([table, table]))) == wanted(index, events * 2), column.type
-        assert pairs(index.match_many(table.slice(1))) == wanted(index, events[1:]), column.type
+        assert pairs(index.match_many(table)) == match_each(index, events), column.type
+        assert pairs(index.match_many(pa.concat_tables([table, table]))) == match_each(index, events * 2), column.type
+        assert pairs(index.match_many(table.slice(1))) == match_each(index, events[1:]), column.type
     nested = pa.table({"s": pa.StructArray.from_arrays([pa.array([[1], [2]])], ["x"], mask=pa.array([True, False]))})
     inner = tw.Index().add("one", "s.x = 1").add("two", "s.x = 2").add("null", "s.x IS NULL")
     assert pairs(inner.match_many(nested)) == {(0, "null"), (1, "two")}
@@ -334,7 +336,7 @@ def test_times_of_every_unit_and_reach():
     times = [dt.datetime(2150, 1, 1), dt.datetime(1680, 1, 1), dt.datetime(2250, 1, 1)]
     for unit in ("s", "ms", "us", "ns"):
         table = pa.table({"t": pa.array(times, pa.timestamp(unit))})
-        assert pairs(index.match_many(table)) == wanted(index, [{"t": time} for time in times])
+        assert pairs(index.match_many(table)) == match_each(index, [{"t": time} for time in times])
 
 
 def test_text_is_read_as_all_that_its_attribute_is_compared_with():
@@ -361,7 +363,7 @@ def test_unions_by_hand():
     rows = [(1, 2.5, None), (9, 1.0, None), (1, None, None), (None, 2.5, None), (None, None, "a"), (None, None, None)]
     kind = pa.map_(pa.string(), pa.struct([("i", pa.int64()), ("d", pa.float64()), ("s", pa.string())]))
     maps = [[("x", dict(zip("ids", row, strict=True)))] for row in rows]
-    want = wanted(index, [{"x": [v for v in row if v is not None]} for row in rows])
+    want = match_each(index, [{"x": [v for v in row if v is not None]} for row in rows])
     assert pairs(index.match_many(pa.table({"m": pa.array(maps, kind)}))) == want
     assert pairs(index.match_many(pa.table({"m": pa.array(maps[2:], kind)}))) == {(e - 2, i) for e, i in want if e >= 2}
 
@@ -386,7 +388,7 @@ def test_fields_of_null_structs():
         for rest in ("IS NULL", "= 1", "= 2", "= 3", "= 'c'")
     )
     table = pa.table({"s": struct})
-    assert pairs(index.match_many(table)) == wanted(index, [{}, {"s": {"runs": 1, "union": 2}}, {"s": {
+    assert pairs(index.match_many(table)) == match_each(index, [{}, {"s": {"runs": 1, "union": 2}}, {"s": {
         "runs": 2, "union": "c", "in": {"z": 3}}}])  # fmt: skip
 
 

@@ -16,7 +16,7 @@ RAW = "id string, expression string, price string, boost string"
 
 
 @pytest.fixture(scope="module")
-def ranked(spark, tmp_path_factory):
+def index_with_scores(spark, tmp_path_factory):
     """A few hundred subscriptions with scores, many of them equal, in three shards; and events, two of one id."""
     rng = random.Random(3)
     rows = [(f"s{i}", str(random_expression(rng, depth=2)), rng.choice([-1.0, 0.0, 2.5, 2.5, 9.0])) for i in range(300)]
@@ -31,7 +31,7 @@ def ranked(spark, tmp_path_factory):
     return path, events, spark.createDataFrame(given, "event_id bigint, attributes string")
 
 
-def wanted(index, events, k):
+def rank_in_process(index, events, k):
     found = []
     for number, event in enumerate(events):
         for rank, (id_, score) in enumerate(index.top_k(event, k), start=1):
@@ -41,16 +41,16 @@ def wanted(index, events, k):
 
 @pytest.mark.parametrize("plan", ["local", "routed"])
 @pytest.mark.parametrize("k", [pytest.param(1, marks=pytest.mark.slow), 7, pytest.param(1000, marks=pytest.mark.slow)])
-def test_as_in_one_process(ranked, plan, k):
-    path, events, frame = ranked
+def test_as_in_one_process(index_with_scores, plan, k):
+    path, events, frame = index_with_scores
     found = tws.top_k(frame, path, k, plan=plan)
     assert found.columns == ["event_id", "rank", "subscription_id", "score"]
-    assert sorted(tuple(row) for row in found.collect()) == wanted(tw.Index.load(path), events, k)
+    assert sorted(tuple(row) for row in found.collect()) == rank_in_process(tw.Index.load(path), events, k)
 
 
 @pytest.mark.parametrize("plan", ["local", "routed"])
-def test_relaxed(ranked, plan):
-    path, events, frame = ranked
+def test_relaxed(index_with_scores, plan):
+    path, events, frame = index_with_scores
     index, factors = tw.Index.load(path), {"a": 0.3, "b": 7.0}
     found = tws.top_k(frame, path, 5, plan=plan, relaxed=True, weights=factors).collect()
     expected = [
@@ -74,23 +74,23 @@ def test_relaxed_asks_shards_that_cannot_match(spark, tmp_path, plan):
     assert [row.subscription_id for row in found if row.event_id == 1] == ["s7"]
 
 
-def test_in_sql(spark, ranked):
-    path, events, frame = ranked
+def test_in_sql(spark, index_with_scores):
+    path, events, frame = index_with_scores
     tws.register_functions(spark)
     frame.createOrReplaceTempView("ranked_events")
     found = spark.sql(f"SELECT * FROM tellwhen_top_k(TABLE(ranked_events), '{path}', 4)").collect()
-    expected = sorted((str(e), *rest) for e, *rest in wanted(tw.Index.load(path), events, 4))
+    expected = sorted((str(e), *rest) for e, *rest in rank_in_process(tw.Index.load(path), events, 4))
     assert sorted(tuple(row) for row in found) == expected
 
 
-def test_on_a_stream(spark, ranked, tmp_path):
-    path, events, frame = ranked
+def test_on_a_stream(spark, index_with_scores, tmp_path):
+    path, events, frame = index_with_scores
     frame.write.parquet(str(tmp_path / "events"))
     stream = spark.readStream.schema(frame.schema).parquet(str(tmp_path / "events"))
     query = tws.top_k(stream, path, 3).writeStream.format("memory").queryName("ranked_stream").start()
     query.processAllAvailable()
     query.stop()
-    assert sorted(tuple(row) for row in spark.table("ranked_stream").collect()) == wanted(
+    assert sorted(tuple(row) for row in spark.table("ranked_stream").collect()) == rank_in_process(
         tw.Index.load(path), events, 3
     )
     with pytest.raises(tw.TellwhenError, match="foreachBatch"):
@@ -154,8 +154,8 @@ def test_bad_scores_stop_a_build(spark, tmp_path, kind, value, message):
     assert not (tmp_path / "index" / "current").exists()
 
 
-def test_columns_that_cannot_be_told_apart(spark, ranked):
-    path, _, frame = ranked
+def test_columns_that_cannot_be_told_apart(spark, index_with_scores):
+    path, _, frame = index_with_scores
     with pytest.raises(tw.SchemaError, match="another column score"):
         tws.top_k(frame.withColumnRenamed("event_id", "score"), path, event_id="score")
     flags = spark.createDataFrame([("a", "x > 1", True)], "id string, expression string, score boolean")
@@ -163,7 +163,7 @@ def test_columns_that_cannot_be_told_apart(spark, ranked):
         tws.ingest(flags, score="score")
 
 
-def test_k_is_checked(ranked):
-    path, _, frame = ranked
+def test_k_is_checked(index_with_scores):
+    path, _, frame = index_with_scores
     with pytest.raises(tw.TellwhenError, match="k must be a whole number of at least 1, not 0"):
         tws.top_k(frame, path, 0)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 WORDS = ["", "a", "ab", "b", "ba", "cab", "d", "éa"]
 
 
-def predicate(rng, words):
+def draw_predicate(rng, words):
     n, word, name = rng.randint(0, 30), rng.choice(words), rng.choice("nm")
     return rng.choice([
         f"{name} = {n}", f"{name} = {n}", f"{name} BETWEEN {n} AND {n + 2}", f"{name} > {n}", f"{name} <> {n}",
@@ -28,13 +28,13 @@ def predicate(rng, words):
     ])  # fmt: skip
 
 
-def expression(rng, words):
-    parts = [predicate(rng, words) for _ in range(rng.randint(1, 4))]
+def draw_expression(rng, words):
+    parts = [draw_predicate(rng, words) for _ in range(rng.randint(1, 4))]
     joined = rng.choice([" AND ", " AND ", " AND ", " OR ", " XOR "]).join(parts)
-    return rng.choice(["", "", "", "NOT "]) + f"({joined})" + rng.choice(["", f" AND ({predicate(rng, words)})"])
+    return rng.choice(["", "", "", "NOT "]) + f"({joined})" + rng.choice(["", f" AND ({draw_predicate(rng, words)})"])
 
 
-def event(rng, words):
+def draw_values(rng, words):
     values = {
         "n": rng.randint(0, 32),
         "m": [rng.randint(0, 32) for _ in range(rng.randint(0, 3))],
@@ -45,11 +45,11 @@ def event(rng, words):
     return {name: value for name, value in values.items() if rng.random() < 0.8}
 
 
-def frame(spark, known):
+def make_subscriptions(spark, known):
     return spark.createDataFrame(list(known.items()), "id string, expression string").repartition(3)
 
 
-def compare(spark, path, known, rows):
+def check_matches(spark, path, known, rows):
     looked = spark.createDataFrame(
         [(e, json.dumps(row)) for e, row in enumerate(rows)], "event_id int, attributes string"
     )
@@ -67,21 +67,21 @@ def test_no_match_is_lost(spark, tmp_path, engine, monkeypatch):
     """Many small shards; then updates with constants that move labels, and with attributes that are new."""
     monkeypatch.setattr("tellwhen.compile.dictionary.STRIDE", 8)
     rng = random.Random(3)
-    known = {f"s{i}": expression(rng, WORDS[:5]) for i in range(300)}
+    known = {f"s{i}": draw_expression(rng, WORDS[:5]) for i in range(300)}
     known["over budget"] = " AND ".join(f"(n > {i} OR x > {i})" for i in range(12))
-    version = tws.build(frame(spark, known), tmp_path / "i", shards=16, engine=engine)
+    version = tws.build(make_subscriptions(spark, known), tmp_path / "i", shards=16, engine=engine)
     assert len(version.shards) == 16
-    compare(spark, tmp_path / "i", known, [event(rng, WORDS) for _ in range(200)])
+    check_matches(spark, tmp_path / "i", known, [draw_values(rng, WORDS) for _ in range(200)])
     words = WORDS + [a + b for a in "abc" for b in "uvwxyz"]
-    changes = {f"s{i}": expression(rng, words) for i in range(0, 60, 2)} | {"new": "z = 'q' AND n = 1"}
+    changes = {f"s{i}": draw_expression(rng, words) for i in range(0, 60, 2)} | {"new": "z = 'q' AND n = 1"}
     rows = [("add", *pair) for pair in changes.items()] + [("remove", f"s{i}", None) for i in range(1, 40, 2)]
     after = tws.update(spark.createDataFrame(rows, "operation string, id string, expression string"), tmp_path / "i")
     known = {id_: text for id_, text in known.items() if ("remove", id_, None) not in rows} | changes
     assert after.subscriptions == len(known)
-    compare(spark, tmp_path / "i", known, [event(rng, words) for _ in range(200)] + [{"z": "q", "n": 1}])
+    check_matches(spark, tmp_path / "i", known, [draw_values(rng, words) for _ in range(200)] + [{"z": "q", "n": 1}])
 
 
-def shards_met(path, rows):
+def count_shards_met(path, rows):
     served = OpenVersion(path, read_version(path))
     positions, _ = served.routed(encode(rows, served.attributes, Schema())[0])
     return len(positions) / len(rows)
@@ -92,29 +92,29 @@ def test_events_meet_few_shards(spark, tmp_path):
     """All events carry all attributes: by these alone, every event would meet every shard."""
     rng = random.Random(4)
 
-    def made():
+    def draw_event():
         return {"user": rng.randrange(500), "shop": rng.randrange(4), "day": rng.randrange(7)}
 
-    known = {f"s{i}": " AND ".join(f"{name} = {value}" for name, value in made().items()) for i in range(600)}
-    rows = [made() for _ in range(200)]
-    version = tws.build(frame(spark, known), tmp_path / "i", shards=16)
+    known = {f"s{i}": " AND ".join(f"{name} = {value}" for name, value in draw_event().items()) for i in range(600)}
+    rows = [draw_event() for _ in range(200)]
+    version = tws.build(make_subscriptions(spark, known), tmp_path / "i", shards=16)
     assert version.balance < 1.2
-    assert shards_met(tmp_path / "i", rows) < 2
+    assert count_shards_met(tmp_path / "i", rows) < 2
     assert version.shards_per_event is None
     assert "an event meets" not in tws.choose_plan(tmp_path / "i")
-    profile = tw.Profile.from_events([made() for _ in range(300)])
-    version = tws.build(frame(spark, known), tmp_path / "i", shards=16, profile=profile)
-    assert abs(shards_met(tmp_path / "i", rows) - version.shards_per_event) < 0.5
+    profile = tw.Profile.from_events([draw_event() for _ in range(300)])
+    version = tws.build(make_subscriptions(spark, known), tmp_path / "i", shards=16, profile=profile)
+    assert abs(count_shards_met(tmp_path / "i", rows) - version.shards_per_event) < 0.5
     assert f"an event meets about {version.shards_per_event:.1f}" in tws.choose_plan(tmp_path / "i")
     # Replaced ones go where they belong, and widen nothing else.
     changes = [("add", f"s{i}", f"user = {i} AND day = 1") for i in range(100)]
     after = tws.update(spark.createDataFrame(changes, "operation string, id string, expression string"), tmp_path / "i")
-    assert shards_met(tmp_path / "i", rows) < 2
+    assert count_shards_met(tmp_path / "i", rows) < 2
     assert after.shards_per_event < 2
 
 
 def test_an_older_version_is_refused(spark, tmp_path):
-    tws.build(frame(spark, {"a": "x = 1"}), tmp_path / "i")
+    tws.build(make_subscriptions(spark, {"a": "x = 1"}), tmp_path / "i")
     for file in (tmp_path / "i" / "versions" / "00000001.json", tmp_path / "i" / "current.json"):
         file.write_text(json.dumps(json.loads(file.read_text()) | {"format": 2}))
     with pytest.raises(tw.FormatError, match="format 2 of an older tellwhen.* build the index again"):

@@ -20,7 +20,7 @@ EVENT = "event_id long, attributes map<string, string>"
 CHANGE = "operation string, id string, expression string, at int"
 
 
-def drop(folder, name, rows):
+def drop_file(folder, name, rows):
     """A file that appears whole."""
     folder.mkdir(exist_ok=True)
     aside = folder.parent / f".{name}"
@@ -28,7 +28,7 @@ def drop(folder, name, rows):
     aside.rename(folder / f"{name}.json")
 
 
-def found(spark, folder):
+def read_matches(spark, folder):
     rows = [
         tuple(row) for row in spark.read.schema("event_id long, subscription_id string").parquet(str(folder)).collect()
     ]
@@ -36,15 +36,15 @@ def found(spark, folder):
     return set(rows)
 
 
-def cached(spark):
+def count_cached_frames(spark):
     return spark.sparkContext._jsc.getPersistentRDDs().size()
 
 
-def reading(spark, folder, schema=EVENT):
+def read_stream(spark, folder, schema=EVENT):
     return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(str(folder))
 
 
-def writing(frame, tmp_path, **trigger):
+def write_stream(frame, tmp_path, **trigger):
     return (
         frame.writeStream.format("parquet").option("path", str(tmp_path / "out"))
         .option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(**trigger).start()
@@ -55,17 +55,17 @@ def writing(frame, tmp_path, **trigger):
 def test_a_new_version_is_seen_without_a_restart(spark, tmp_path, plan):
     index = tmp_path / "index"
     tws.build(spark.createDataFrame([("a", "x = 1"), ("b", "y = 1")], "id string, expression string"), index, shards=2)
-    drop(tmp_path / "in", "1", [{"event_id": 1, "attributes": {"x": "1"}}])
-    matches = tws.match(reading(spark, tmp_path / "in"), index, plan=plan)
-    query = writing(matches, tmp_path, processingTime="100 milliseconds")
+    drop_file(tmp_path / "in", "1", [{"event_id": 1, "attributes": {"x": "1"}}])
+    matches = tws.match(read_stream(spark, tmp_path / "in"), index, plan=plan)
+    query = write_stream(matches, tmp_path, processingTime="100 milliseconds")
     try:
         query.processAllAvailable()
-        assert found(spark, tmp_path / "out") == {(1, "a")}
+        assert read_matches(spark, tmp_path / "out") == {(1, "a")}
         changes = [("remove", "a", None), ("add", "c", "x = 1 AND brand_new = 'yes'"), ("add", "d", "x >= 1")]
         tws.update(spark.createDataFrame(changes, "operation string, id string, expression string"), index)
-        drop(tmp_path / "in", "2", [{"event_id": 2, "attributes": {"x": "1", "brand_new": "yes", "y": "bad"}}])
+        drop_file(tmp_path / "in", "2", [{"event_id": 2, "attributes": {"x": "1", "brand_new": "yes", "y": "bad"}}])
         query.processAllAvailable()
-        assert found(spark, tmp_path / "out") == {(1, "a"), (2, "c"), (2, "d")}
+        assert read_matches(spark, tmp_path / "out") == {(1, "a"), (2, "c"), (2, "d")}
         assert query.lastProgress["observedMetrics"]["tellwhen"]["undefined"] == 1
     finally:
         query.stop()
@@ -74,24 +74,24 @@ def test_a_new_version_is_seen_without_a_restart(spark, tmp_path, plan):
 def test_a_stream_of_changes(spark, tmp_path):
     index = tmp_path / "index"
     tws.build(spark.createDataFrame([("a", "x = 1")], "id string, expression string"), index)
-    drop(tmp_path / "changes", "1", [
+    drop_file(tmp_path / "changes", "1", [
         {"operation": "add", "id": "b", "expression": "x = 'old'", "at": 1},
         {"operation": "add", "id": "b", "expression": "x >= 1", "at": 2},
         {"operation": "remove", "id": "a", "at": 1},
         {"operation": "add", "id": "broken", "expression": "x ==", "at": 1},
     ])  # fmt: skip
-    stream = reading(spark, tmp_path / "changes", CHANGE)
+    stream = read_stream(spark, tmp_path / "changes", CHANGE)
     options = {"checkpoint": tmp_path / "follow", "prefer": "at", "trigger": {"availableNow": True}}
-    before = cached(spark)
+    before = count_cached_frames(spark)
     tws.follow(stream, index, **options).awaitTermination()
-    assert cached(spark) == before
+    assert count_cached_frames(spark) == before
     event = spark.createDataFrame([(1, {"x": "1"})], EVENT)
     assert {row.subscription_id for row in tws.match(event, index).collect()} == {"b"}
     (bad,) = [row for row in spark.read.parquet(str(index / "quarantine")).collect() if row.id == "broken"]
     assert (bad.position, bad.version) == (2, 2)
     last = tws.list_versions(index)[-1]
     assert (last.version, last.quarantined) == (2, 2)
-    drop(tmp_path / "changes", "2", [{"operation": "add", "id": "c", "expression": "x IS NOT NULL", "at": 3}])
+    drop_file(tmp_path / "changes", "2", [{"operation": "add", "id": "c", "expression": "x IS NOT NULL", "at": 3}])
     tws.follow(stream, index, **options).awaitTermination()
     assert {row.subscription_id for row in tws.match(event, index).collect()} == {"b", "c"}
     last = tws.list_versions(index)[-1]
@@ -108,7 +108,7 @@ def test_a_stream_of_changes(spark, tmp_path):
 def test_a_checkpoint_may_be_on_another_file_system(spark, tmp_path):
     index = tmp_path / "index"
     tws.build(spark.createDataFrame([("a", "x = 1")], "id string, expression string"), index)
-    stream = reading(spark, tmp_path, CHANGE)
+    stream = read_stream(spark, tmp_path, CHANGE)
     # Spark itself says that it does not know the file system.
     with pytest.raises(Exception, match="(?s)nowhere") as caught:
         tws.follow(stream, index, checkpoint="nowhere://lake/follow", prefer="at")
@@ -142,7 +142,7 @@ def test_a_killed_stream_loses_and_repeats_nothing(spark, tmp_path):
     values = [{"x": str(rng.randint(0, 8)), "y": str(rng.randint(0, 6))} for _ in range(400)]
     rows = [{"event_id": i, "attributes": value} for i, value in enumerate(values)]
     for part in range(20):
-        drop(tmp_path / "in", f"{part:02d}", rows[part * 20 : part * 20 + 20])
+        drop_file(tmp_path / "in", f"{part:02d}", rows[part * 20 : part * 20 + 20])
     events = spark.createDataFrame(list(enumerate(values)), EVENT)
     want = {tuple(row) for row in tws.match(events, tmp_path / "index").collect()}
     (tmp_path / "stream.py").write_text(STREAM)
@@ -165,6 +165,6 @@ def test_a_killed_stream_loses_and_repeats_nothing(spark, tmp_path):
     assert killed == 2
     finished = subprocess.run(command, capture_output=True, timeout=180, check=True)
     assert b"done" in finished.stdout
-    assert found(spark, tmp_path / "out") == want
+    assert read_matches(spark, tmp_path / "out") == want
     assert len(want) > 1000
     assert Path(tmp_path / "index" / "pins").exists()

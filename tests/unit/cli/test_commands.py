@@ -278,7 +278,7 @@ def test_generated_data_is_what_other_commands_take():
     assert "20 events" in run("match", "data/index", "data/events.jsonl").stderr
 
 
-def started(*arguments, **options):
+def start_command(*arguments, **options):
     command = [sys.executable, "-m", "tellwhen", *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
@@ -287,12 +287,12 @@ def started(*arguments, **options):
 @pytest.mark.usefixtures("work")
 def test_a_reader_that_goes_away_and_ctrl_c():
     lines("many.jsonl", [{"price": 1}] * 60_000)
-    reading = started("match", "index", "many.jsonl")
+    reading = start_command("match", "index", "many.jsonl")
     assert "cheap" in reading.stdout.readline()
     reading.stdout.close()
     assert reading.wait(120) == 141
     assert reading.stderr.read() == ""
-    waiting = started("match", "index", "-", stdin=subprocess.PIPE)
+    waiting = start_command("match", "index", "-", stdin=subprocess.PIPE)
     waiting.stdin.write('{"price": 1}\n')
     waiting.stdin.flush()
     assert "cheap" in waiting.stdout.readline()  # now it waits for more
@@ -305,7 +305,7 @@ def test_a_reader_that_goes_away_and_ctrl_c():
 @pytest.mark.usefixtures("work")
 @pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_nothing_half_written_is_left_behind(how, code):
-    waiting = started("match", "index", "-", "-o", "found.csv", stdin=subprocess.PIPE)
+    waiting = start_command("match", "index", "-", "-o", "found.csv", stdin=subprocess.PIPE)
     waiting.stdin.write('{"price": 1}\n' * 20_000)
     waiting.stdin.flush()
     while not list(Path().glob(".found*")):
@@ -339,12 +339,12 @@ def test_no_matches_are_a_table_without_rows(suffix):
 def test_events_in_csv_are_called_by_a_column():
     Path("events.csv").write_text("id,price,city,qty\ne1,12,Rome,1\ne2,30,Rome,1\n")
     assert pairs(rows(run("match", "index", "events.csv", "--event-id", "id").stdout)) == MATCHES[:3]
-    assert "there is no column no to call events by; there are city, id" in told(
+    assert "there is no column no to call events by; there are city, id" in read_errors(
         run("match", "index", "events.csv", "--event-id", "no", code=1)
     )
 
 
-def told(done):
+def read_errors(done):
     return done.stderr.replace("\n", " ")
 
 
@@ -361,13 +361,13 @@ def test_lines_that_are_no_rows_go_to_the_quarantine():
     faulty = rows(Path("faulty.jsonl").read_text())
     assert sorted(one["expression"] for one in faulty) == ["[1]", "no json", "x >", '{"id": 1}']
     assert any("odd.jsonl, line 2: this is no JSON" in one["reason"] for one in faulty)
-    assert "line 2: this is no JSON" in told(run("build", "odd.jsonl", "-o", "x", code=1))
+    assert "line 2: this is no JSON" in read_errors(run("build", "odd.jsonl", "-o", "x", code=1))
     Path("events2.jsonl").write_text('{"price": 1}\nno json\n{"price": 2}\n')
     done = run("match", "index", "events2.jsonl", "--quarantine", "bad.jsonl")
     assert pairs(rows(done.stdout)) == [(0, "cheap"), (2, "cheap")]
-    assert "1 faulty event in bad.jsonl" in told(done)
+    assert "1 faulty event in bad.jsonl" in read_errors(done)
     assert rows(Path("bad.jsonl").read_text())[0]["expression"] == "no json"
-    assert "every line must be one object" in told(run("match", "index", "-", given='{\n"price": 1}\n', code=1))
+    assert "every line must be one object" in read_errors(run("match", "index", "-", given='{\n"price": 1}\n', code=1))
 
 
 @pytest.mark.usefixtures("work")
@@ -413,13 +413,15 @@ def test_mistakes_that_people_make():
     found = run("validate", "more.jsonl").stdout
     assert "hint: 2: no other subscription uses prcie; did you mean price?" in found
     Path("array.json").write_text('[{"price": 12}]')
-    assert "every line must be one object: `jq -c '.[]'` converts an array" in told(
+    assert "every line must be one object: `jq -c '.[]'` converts an array" in read_errors(
         run("match", "index", "array.json", code=1)
     )
     Path("event.json").write_text('{"price": 12}')
-    assert "event.json is a file: write @event.json" in told(run("explain", "index", "cheap", "event.json", code=1))
+    assert "event.json is a file: write @event.json" in read_errors(
+        run("explain", "index", "cheap", "event.json", code=1)
+    )
     os.makedirs("served/tenants/default")
-    assert "a service keeps its indexes in tenants/<name>/index" in told(run("inspect", "served", code=1))
+    assert "a service keeps its indexes in tenants/<name>/index" in read_errors(run("inspect", "served", code=1))
 
 
 @pytest.mark.usefixtures("work")
@@ -427,8 +429,8 @@ def test_text_that_is_no_utf8():
     Path("latin.csv").write_bytes("id,expression\na,city = 'K\xf6ln'\n".encode("latin-1"))
     Path("latin.jsonl").write_bytes('{"id": "a", "expression": "city = \'K\xf6ln\'"}\n'.encode("latin-1"))
     for name in ("latin.csv", "latin.jsonl"):
-        assert f"{name} is not UTF-8 text" in told(run("build", name, "-o", "x", code=1))
-    assert "latin.csv is not UTF-8 text" in told(run("match", "index", "latin.csv", code=1))
+        assert f"{name} is not UTF-8 text" in read_errors(run("build", name, "-o", "x", code=1))
+    assert "latin.csv is not UTF-8 text" in read_errors(run("match", "index", "latin.csv", code=1))
     Path("rules.csv").write_text("id,expression\na,city = 'Köln'\n", encoding="utf-8-sig")
     run("build", "rules.csv", "-o", "built")
     assert dict(tw.Index.load("built").iter_texts()) == {"a": "city = 'Köln'"}
@@ -444,7 +446,7 @@ def test_what_is_exported_keeps_its_schema():
     assert tw.Index.load("again").match({"day": "2026-03-01"}) == ["a"]
     lines("text.jsonl", [{"day": "2026-03-01"}])
     tw.Index().add("a", "day > DATE '2026-01-01'").save("undeclared")
-    assert "text is read as a time where the --schema" in told(run("match", "undeclared", "text.jsonl"))
+    assert "text is read as a time where the --schema" in read_errors(run("match", "undeclared", "text.jsonl"))
 
 
 @pytest.mark.usefixtures("work")
@@ -452,8 +454,8 @@ def test_arrow_and_csv_through_pipes():
     done = CliRunner().invoke(app, ["match", "index", "events.jsonl", "--event-id", "id", "--output-format", "arrow"])
     assert pairs(pa.ipc.open_stream(done.stdout_bytes).read_all().to_pylist()) == MATCHES
     assert run("convert", "index", "-", "--output-format", "csv").stdout.startswith('"id","expression"')
-    assert "pass --output-format" in told(run("convert", "index", "x.xls", code=1))
-    assert "--replace keeps the last one" in told(run("build", "rules.jsonl", "rules.jsonl", "-o", "x", code=1))
+    assert "pass --output-format" in read_errors(run("convert", "index", "x.xls", code=1))
+    assert "--replace keeps the last one" in read_errors(run("build", "rules.jsonl", "rules.jsonl", "-o", "x", code=1))
 
 
 @pytest.mark.usefixtures("work")
@@ -496,7 +498,7 @@ def test_ids_of_events_do_not_depend_on_others(monkeypatch):
     assert sorted(table["event_id"].to_pylist()) == sorted(event["id"] for event in found)
     assert pa.ipc.open_file("m.arrow").read_all().num_rows == 40
     lines("numbers.jsonl", [{"id": 1, "price": 1}, {"id": 2.5, "price": 1}])
-    assert "not of one type" in told(run("match", "index", "numbers.jsonl", "--event-id", "id", code=1))
+    assert "not of one type" in read_errors(run("match", "index", "numbers.jsonl", "--event-id", "id", code=1))
 
 
 @pytest.mark.usefixtures("work")
@@ -516,20 +518,24 @@ def test_what_is_written_replaces_nothing_else():
         ["match", "index", "events.jsonl", "-o", "events.jsonl"],
         ["build", "rules.jsonl", "-o", "x", "--quarantine", "rules.jsonl"],
     ):
-        assert "is an input file" in told(run(*arguments, code=1))
-    assert "No such file" in told(run("build", "rules.jsonl", "-o", "x", "--quarantine", "no/where.jsonl", code=1))
+        assert "is an input file" in read_errors(run(*arguments, code=1))
+    assert "No such file" in read_errors(
+        run("build", "rules.jsonl", "-o", "x", "--quarantine", "no/where.jsonl", code=1)
+    )
     assert not os.path.exists("x")
-    assert "exclude each other" in told(run("match", "index", "events.jsonl", "--count", "--payload", "a", code=1))
+    assert "exclude each other" in read_errors(
+        run("match", "index", "events.jsonl", "--count", "--payload", "a", code=1)
+    )
 
 
 @pytest.mark.usefixtures("work")
 def test_csv_with_more_or_the_same_columns():
     Path("more.csv").write_text("id,expression\n7,price > 5,000\n8,price > 6\n")
-    assert "line 2: more cells than columns" in told(run("build", "more.csv", "-o", "x", code=1))
+    assert "line 2: more cells than columns" in read_errors(run("build", "more.csv", "-o", "x", code=1))
     run("build", "more.csv", "-o", "built", "--quarantine", "faulty.jsonl")
     assert dict(tw.Index.load("built").iter_texts()) == {"8": "price > 6"}
     Path("twice.csv").write_text("price,price\n1,2\n")
-    assert "twice.csv has two columns price" in told(run("match", "index", "twice.csv", code=1))
+    assert "twice.csv has two columns price" in read_errors(run("match", "index", "twice.csv", code=1))
     Path("long.csv").write_text("id,expression\nlong,city = '" + "x" * 200_000 + "'\n")
     assert "at most 65536 characters" in run("validate", "long.csv", code=1).stdout
 
@@ -537,12 +543,12 @@ def test_csv_with_more_or_the_same_columns():
 @pytest.mark.usefixtures("work")
 def test_odd_ids_and_deep_events_are_told():
     for id_ in ("--5", "9" * 5000, "-"):
-        assert "there is no subscription" in told(run("explain", "index", "--", id_, "{}", code=1))
+        assert "there is no subscription" in read_errors(run("explain", "index", "--", id_, "{}", code=1))
     deep = '{"a":' * 200_000 + "1" + "}" * 200_000
     Path("deep.json").write_text(deep)
-    assert "an event is a JSON object" in told(run("explain", "index", "cheap", "@deep.json", code=1))
+    assert "an event is a JSON object" in read_errors(run("explain", "index", "cheap", "@deep.json", code=1))
     Path("deep.jsonl").write_text(deep + "\n")
-    assert "deep.jsonl, line 1" in told(run("match", "index", "deep.jsonl", code=1))
+    assert "deep.jsonl, line 1" in read_errors(run("match", "index", "deep.jsonl", code=1))
     assert "top takes" in run("shell", "index", given=f'{{"price": 1}}\ntop {"1" * 5000}\nwhy --5\n').stdout
 
 
@@ -585,7 +591,7 @@ def test_events_are_called_by_their_lines(size, monkeypatch):
     assert reasons[1:] == [f"odd.jsonl, line {n}: the event has no id, which --event-id names" for n in (4, 5)]
     Path("nameless.jsonl").write_text(f"{cheap}\n" * 3 + '{"price": 1}\n')
     done = run("match", "index", "nameless.jsonl", "--event-id", "id", code=1)
-    assert ("line 4: the event has no id" if size > 20 else "there is no column id") in told(done)
+    assert ("line 4: the event has no id" if size > 20 else "there is no column id") in read_errors(done)
     Path("deep.jsonl").write_text('{"o": {"id": 5}, "price": 12}\n{"o": {}, "price": 12}\n')
     found = rows(run("match", "index", "deep.jsonl", "--event-id", "o.id", "--quarantine", "q.jsonl").stdout)
     assert [row["event_id"] for row in found] == [5]
@@ -605,17 +611,17 @@ def test_rows_of_csv_without_an_id_go_to_the_quarantine():
 @pytest.mark.usefixtures("work")
 def test_what_a_new_user_stumbled_over():
     tw.Index(schema={"at": "timestamp"}).add("a", "at > DATE '2026-01-01'").save("timed")
-    assert "jsonl cannot hold the declared types" in told(run("convert", "timed", "timed.jsonl"))
-    assert "declared types" not in told(run("convert", "timed", "timed.parquet"))
-    assert "declared types" not in told(run("convert", "index", "again.csv"))
+    assert "jsonl cannot hold the declared types" in read_errors(run("convert", "timed", "timed.jsonl"))
+    assert "declared types" not in read_errors(run("convert", "timed", "timed.parquet"))
+    assert "declared types" not in read_errors(run("convert", "index", "again.csv"))
     Path("types.json").write_text(run("inspect", "timed", "--schema").stdout)
     run("build", "timed.jsonl", "-o", "again", "--schema", "types.json")
     assert tw.Index.load("again").match({"at": "2026-02-02"}) == ["a"]
     lines("typo.jsonl", [{"id": 1, "expression": "x = 1", "wieghts": {"x": 1}, "team": 7}])
-    said = told(run("build", "typo.jsonl", "-o", "typo"))
+    said = read_errors(run("build", "typo.jsonl", "-o", "typo"))
     assert "wieghts is not read (1 row): did you mean weights?" in said
     assert "column team is not read (1 row): put it into the payload" in said
-    assert "rules.jsonl is a file" in told(run("keys", "add", "rules.jsonl", "x", "--role", "read", code=1))
+    assert "rules.jsonl is a file" in read_errors(run("keys", "add", "rules.jsonl", "x", "--role", "read", code=1))
     with pytest.raises(tw.UnknownId, match="no subscription '7', but 7, whose id is an integer"):
         tw.Index().add(7, "x = 1").get_subscription("7")
     with pytest.raises(tw.UnknownId, match="no subscription 8, but '8', whose id is a string"):

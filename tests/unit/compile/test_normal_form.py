@@ -78,19 +78,19 @@ def random_text(rng):
     rng.shuffle(names)
     if rng.random() < 0.5:
         inner, outer = rng.choice([("AND", "OR"), ("OR", "AND")])
-        groups = [grouped(rng, inner, [names.pop() for _ in range(size)]) for size in rng.choice(GROUPS)]
+        groups = [join_shuffled(rng, inner, [names.pop() for _ in range(size)]) for size in rng.choice(GROUPS)]
         extra = [names.pop() for _ in range(rng.randint(0, 2))]
-        return grouped(rng, inner, [grouped(rng, outer, groups), *extra])
+        return join_shuffled(rng, inner, [join_shuffled(rng, outer, groups), *extra])
     parts = names[: rng.randint(7, 12)]
     connectives = rng.sample(["AND", "OR"], 2)
     while len(parts) > 1:
         size = rng.choice([2, 2, 3, 4, len(parts)])
-        parts = [grouped(rng, connectives[0], parts[k : k + size]) for k in range(0, len(parts), size)]
+        parts = [join_shuffled(rng, connectives[0], parts[k : k + size]) for k in range(0, len(parts), size)]
         connectives.reverse()
     return parts[0]
 
 
-def grouped(rng, connective, parts):
+def join_shuffled(rng, connective, parts):
     rng.shuffle(parts)
     return f"({f' {connective} '.join(parts)})"
 

@@ -15,7 +15,7 @@ def full():
     ]).remove("gone")  # fmt: skip
 
 
-def told(index):
+def dump(index):
     return [index.get_subscription(id_) for id_ in index]
 
 
@@ -23,10 +23,10 @@ def test_to_a_table_and_back(tmp_path):
     index = full()
     table = index.to_arrow()
     assert table.column_names == ["id", "expression", "score", "weights", "payload"]
-    assert told(tw.Index().add_many(table)) == told(index)
+    assert dump(tw.Index().add_many(table)) == dump(index)
     index.to_parquet(tmp_path / "rules.parquet")
-    assert told(tw.Index.from_parquet(tmp_path / "rules.parquet", "betree")) == told(index)
-    assert told(tw.Index().add_many(pq.read_table(tmp_path / "rules.parquet").to_pandas())) == told(index)
+    assert dump(tw.Index.from_parquet(tmp_path / "rules.parquet", "betree")) == dump(index)
+    assert dump(tw.Index().add_many(pq.read_table(tmp_path / "rules.parquet").to_pandas())) == dump(index)
     assert [path.name for path in tmp_path.iterdir()] == ["rules.parquet"]
     for empty in (tw.Index(), tw.Index().add("a", "x").remove("a")):
         empty.to_parquet(tmp_path / "empty.parquet")
@@ -89,11 +89,15 @@ def test_a_table_that_fails_leaves_the_file(tmp_path, monkeypatch):
 
 def test_two_become_one():
     one, other = full(), tw.Index("betree").add_many([(1, "z = 1", 4.0, {"z": 2.0}, {"t": 1}), ("a", "z = 2")])
-    before = told(one)
+    before = dump(one)
     with pytest.raises(tw.DuplicateId):
         one.merge(other)
-    assert told(one) == before
-    assert told(one.merge(other, replace=True)) == [told(other)[1], *before[1:], told(other)[0]]
+    assert dump(one) == before
+    assert dump(one.merge(other, replace=True)) == [
+        dump(other)[1],
+        *before[1:],
+        dump(other)[0],
+    ]
     assert one.match_with_payloads({"z": 1}) == [(1, {"t": 1})]
     with pytest.raises(tw.DuplicateId):
         one.merge(one)

@@ -17,7 +17,7 @@ from tellwhen.index.ordinals import SLOTS_PER_CHUNK, Ordinals
 from tellwhen.persistence import directory
 
 
-def listed_after(index: tw.Index, after: int, limit: int) -> list[tuple[int, object]]:
+def list_page(index: tw.Index, after: int, limit: int) -> list[tuple[int, object]]:
     """One page: ordinals and ids."""
     state = index._contents.state
     slots = [slot for chunk in state.iter_listing(after) for slot in chunk.tolist()][:limit]
@@ -55,10 +55,10 @@ def test_listings_survive_saving_and_copying(tmp_path: Path, with_replacement: b
     names = set(directory.load(tmp_path / "saved")[0]["ids"])
     assert ({"ordinal", "next_ordinal"} <= names) == with_replacement  # files without a replacement are as before
     for other in (tw.Index.load(tmp_path / "saved"), copy.deepcopy(index), pickle.loads(pickle.dumps(index))):
-        assert listed_after(other, -1, 200) == listed_after(index, -1, 200)
+        assert list_page(other, -1, 200) == list_page(index, -1, 200)
         other.add("new", "x > 1")
         index_next = 100  # also after 99 was removed
-        assert listed_after(other, 98, 9) == ([] if with_replacement else [(99, 99)]) + [(index_next, "new")]
+        assert list_page(other, 98, 9) == ([] if with_replacement else [(99, 99)]) + [(index_next, "new")]
 
 
 def test_an_index_that_was_saved_without_ordinals_is_listed_by_slot(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_refused_change_leaves_no_gap() -> None:
         with pytest.raises(tw.ParseError):
             index.add_many([("b", "x > 1"), ("a", "x > 1"), ("c", "x >")], replace=True)
     index.add("a", "x > 2", replace=True).add("d", "x > 1")
-    assert listed_after(index, -1, 9) == [(0, "a"), (1, "d")]
+    assert list_page(index, -1, 9) == [(0, "a"), (1, "d")]
 
 
 def test_chunks_of_sorted_and_new_slots_are_merged() -> None:
@@ -128,7 +128,7 @@ def test_random_changes_against_a_dict(seed: int, tmp_path: Path) -> None:
             index.save(tmp_path / "index")
             index = tw.Index.load(tmp_path / "index")
         assert list(index.iter_texts()) == list(expected.items())
-        assert listed_after(index, -1, 99) == [(positions[id_], id_) for id_ in expected]
+        assert list_page(index, -1, 99) == [(positions[id_], id_) for id_ in expected]
 
 
 @pytest.mark.slow
@@ -152,7 +152,7 @@ def test_no_page_skips_what_was_there_throughout_while_it_is_replaced() -> None:
         deadline = time.monotonic() + 60
         while len(shards) < 3 and time.monotonic() < deadline:
             found, after = [], -1
-            while page := listed_after(index, after, 1_000):
+            while page := list_page(index, after, 1_000):
                 found += [id_ for _, id_ in page]
                 after = page[-1][0]
             assert found == list(range(count))

@@ -28,7 +28,7 @@ class Whole(NamedTuple):
 
 
 @kernel
-def summed(whole, events):
+def sum_arrays(whole, events):
     """One number that depends on every array, on the shapes, and on where an event's arrays are."""
     whole, events = unpack(whole, Whole), borrow(events, Pair)
     total = whole.flags.sum() + 10 * whole.pair.start.sum() + 100 * whole.pair.slot.sum() + 1000 * whole.count
@@ -78,7 +78,7 @@ def whole(**changed):
 
 def test_every_array_arrives():
     given, events = whole(), (np.array([1, 1]), np.array([0], np.int32))
-    assert summed(pack(given), events) == 3 + 20 + 300 + 4000 + 50_000 + 200_000 + 3_000_000 + 20_000_000
+    assert sum_arrays(pack(given), events) == 3 + 20 + 300 + 4000 + 50_000 + 200_000 + 3_000_000 + 20_000_000
     assert given.last[0] == 7
     assert events[1][0] == 5
 
@@ -86,7 +86,7 @@ def test_every_array_arrives():
 def test_empty_arrays_arrive():
     nothing = Pair(np.zeros(0, np.int64), np.zeros(0, np.int32))
     given = whole(flags=np.zeros(0, np.uint8), pair=nothing)
-    assert summed(pack(given), (np.zeros(0, np.int64), np.zeros(1, np.int32))) == 3_254_000
+    assert sum_arrays(pack(given), (np.zeros(0, np.int64), np.zeros(1, np.int32))) == 3_254_000
 
 
 @pytest.mark.parametrize(

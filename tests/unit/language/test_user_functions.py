@@ -15,14 +15,14 @@ A = tw.col("a")
 
 
 @pytest.fixture
-def _own():
+def restore_functions():
     before = dict(FUNCTIONS)
     yield
     FUNCTIONS.clear()
     FUNCTIONS.update(before)
 
 
-@pytest.mark.usefixtures("_own")
+@pytest.mark.usefixtures("restore_functions")
 def test_a_function_of_ones_own(caplog):
     @tw.function
     def risk(amount, country="X"):
@@ -49,7 +49,7 @@ def test_a_function_of_ones_own(caplog):
         tw.parse("risk(a, b, c) = 1")
 
 
-@pytest.mark.usefixtures("_own")
+@pytest.mark.usefixtures("restore_functions")
 def test_an_index_needs_its_functions(tmp_path):
     tw.Index().add(1, tw.function(lambda x: x + 1, name="more")(A) > 3).save(tmp_path / "index")
     assert tw.Index.load(tmp_path / "index").match({"a": 3}) == [1]

@@ -20,11 +20,11 @@ from tellwhen.profile import events as sampling
 from tellwhen.profile.tables import TableBatch
 
 
-def asked(*texts):
+def make_profile(*texts):
     return Profile.from_subscriptions(map(tw.parse, texts))
 
 
-def divided(draw, items):
+def draw_parts(draw, items):
     """The same items in another order, in several parts."""
     items = draw(st.permutations(items))
     cuts = sorted(draw(st.lists(st.integers(0, len(items)), max_size=4)))
@@ -43,7 +43,7 @@ def by_twos(profiles):
 @given(st.data(), st.lists(expressions(), max_size=8))
 def test_subscriptions_in_any_order_and_parts(data, items):
     whole = Profile.from_subscriptions(items)
-    parts = [Profile.from_subscriptions(part) for part in divided(data.draw, items)]
+    parts = [Profile.from_subscriptions(part) for part in draw_parts(data.draw, items)]
     assert Profile.merge(parts) == by_twos(parts) == whole
     assert str(by_twos(parts)) == str(whole)
 
@@ -51,7 +51,7 @@ def test_subscriptions_in_any_order_and_parts(data, items):
 @given(st.data(), st.lists(EVENTS, max_size=8))
 def test_events_in_any_order_and_parts(data, items):
     whole = Profile.from_events(items)
-    parts = [Profile.from_events(part) for part in divided(data.draw, items)]
+    parts = [Profile.from_events(part) for part in draw_parts(data.draw, items)]
     assert Profile.merge(parts) == by_twos(parts) == whole
 
 
@@ -72,14 +72,14 @@ def test_samples_that_are_cut_are_the_same_in_any_parts(data, pairs):
         events = [{f"a{name + i}": value for i in range(1 + value // 150)} for name, value in pairs]
         texts = [tw.parse(f"a{name} = {value} AND b = {value % 7}") for name, value in pairs]
         whole = Profile.from_events(events) | Profile.from_subscriptions(texts)
-        parts = [Profile.from_events(part) for part in divided(data.draw, events)]
-        parts += [Profile.from_subscriptions(part) for part in divided(data.draw, texts)]
+        parts = [Profile.from_events(part) for part in draw_parts(data.draw, events)]
+        parts += [Profile.from_subscriptions(part) for part in draw_parts(data.draw, texts)]
         assert by_twos(parts) == Profile.merge(reversed(parts)) == whole
         assert Profile.from_json(json.loads(json.dumps(whole.to_json()))) == whole
 
 
 def test_merging_leaves_the_parts_alone():
-    one, two = asked("a = 1"), asked("a = 1", "b = 2")
+    one, two = make_profile("a = 1"), make_profile("a = 1", "b = 2")
     before = json.dumps([one.to_json(), two.to_json()])
     both = one | two
     both.add(two)
@@ -100,7 +100,7 @@ def test_json_round_trip(subscriptions, events):
 
 
 def test_frequencies():
-    found = asked("a = 1 AND b < 2 OR a = 3", "a > 1", "TRUE", "c IS NULL")
+    found = make_profile("a = 1 AND b < 2 OR a = 3", "a > 1", "TRUE", "c IS NULL")
     assert found.subscription_frequency == {"a": 0.5, "b": 0.25, "c": 0.25}
     assert found.event_frequency == {}
     found = Profile.from_events([{"a": 1, "b": None}, {"a": float("nan"), "b": []}, {"c": {"d": [None, 1]}}, {"b": {}}])
@@ -110,7 +110,7 @@ def test_frequencies():
 
 
 def test_operators_sizes_depths():
-    found = asked("a = 1 AND b < 2 OR a = 3", "NOT a IN (1, 2)")
+    found = make_profile("a = 1 AND b < 2 OR a = 3", "NOT a IN (1, 2)")
     assert found.operators == {"=": 2, "<": 1, "IN": 1}
     assert found.sizes == {3: 1, 1: 1}
     assert found.depths == {2: 1, 1: 1}
@@ -118,14 +118,14 @@ def test_operators_sizes_depths():
 
 def test_sharing_by_hand():
     # Level 1: a, b, c, a, b, c, d; level 2: a AND b twice, in either order; NOT d; level 3: two different ORs.
-    found = asked("a = 1 AND b = 2 OR c = 3", "c = 3.0 OR b = 2 AND a = 1 OR NOT d = 4")
+    found = make_profile("a = 1 AND b = 2 OR c = 3", "c = 3.0 OR b = 2 AND a = 1 OR NOT d = 4")
     assert found.sharing() == [(1, 7, 4), (2, 3, 2), (3, 2, 2)]
     assert [level.ratio for level in found.sharing()] == [1.75, 1.5, 1.0]
 
 
 def test_sharing_tells_what_differs_and_only_that():
     def distinct(*texts):
-        return asked(*texts).sharing()[0].distinct
+        return make_profile(*texts).sharing()[0].distinct
 
     assert distinct("a = 1", "a = 1.0", "a = 1e0") == 1
     assert distinct("a IN (1, 2)", "a IN (2, 1, 1)") == 1
@@ -135,7 +135,7 @@ def test_sharing_tells_what_differs_and_only_that():
 
 
 def test_heavy_hitters_of_constants_are_those_of_equalities():
-    found = asked("a = 1", "a IN (1, 2)", "a > 7", "a <> 8", "NOT a = 1")
+    found = make_profile("a = 1", "a IN (1, 2)", "a > 7", "a <> 8", "NOT a = 1")
     assert found.heavy_hitters("a", "subscriptions") == [(1, 3), (2, 1)]
     assert found.families("a", "subscriptions") == {"number": 5}
     assert found.heavy_hitters("a") == found.histogram("a") == found.heavy_hitters("zzz") == []
@@ -257,7 +257,7 @@ def test_times_of_every_unit(unit):
 # whole events
 
 
-def counted(events):
+def count_events(events):
     """Distinct events with their counts; those of the tests are written in the same way if they are equal."""
     return Counter(json.dumps(event, sort_keys=True, default=str) for event in events)
 
@@ -273,7 +273,7 @@ def test_a_few_events_are_all_in_the_sample():
     ]
     found = Profile.from_events([*events, {"a": None, "c": float("nan")}, {"a": {"b": True}, "t": dt.date(2024, 1, 2)}])
     day = str(dt.datetime(2024, 1, 2))
-    assert counted(event for event, weight in found.sample() for _ in range(round(weight))) == {
+    assert count_events(event for event, weight in found.sample() for _ in range(round(weight))) == {
         '{"a": 1, "b": "x"}': 4, '{"a": [1, 2]}': 2, '{"a": 3}': 2, "{}": 2, f'{{"a.b": true, "t": "{day}"}}': 1,
     }  # fmt: skip
 
@@ -301,7 +301,7 @@ def test_the_sample_tells_what_comes_together():
 def test_counts_in_the_sample_are_exact_however_divided():
     draw = random.Random(4)
     events = [{"a": min(draw.randrange(9_000), draw.randrange(9_000)), "b": i % 2} for i in range(30_000)]
-    exact = counted(events)
+    exact = count_events(events)
     parts = [Profile.from_events(events[i : i + 7_001]) for i in range(0, len(events), 7_001)]
     table = Profile.from_events(pa.Table.from_pylist(events))
     assert table.to_json()["sample"] == by_twos(parts).to_json()["sample"]
@@ -398,7 +398,7 @@ def test_many_distinct_expressions_are_estimated():
 
 def test_an_empty_profile_says_so():
     assert str(Profile()) == "nothing yet"
-    assert repr(asked("a = 1")) == "<Profile of 1 subscriptions and 0 events, 1 attributes>"
+    assert repr(make_profile("a = 1")) == "<Profile of 1 subscriptions and 0 events, 1 attributes>"
 
 
 def test_subscriptions_in_any_form():

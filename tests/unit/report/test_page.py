@@ -33,7 +33,7 @@ class Reader(HTMLParser):
 
 
 @pytest.fixture
-def drawn():
+def skip_without_plots():
     pytest.importorskip("altair")
     pytest.importorskip("vl_convert")
 
@@ -71,7 +71,7 @@ def test_a_row_of_another_length_is_an_error():
         Page("t").table(["a", "b"], [[1, 2], [3]])
 
 
-def test_a_page_has_its_charts_and_no_address(drawn, tmp_path):
+def test_a_page_has_its_charts_and_no_address(skip_without_plots, tmp_path):
     page = Page("t").chart(bars(SPEED, "engine", "events/s", "Speed <1>"), NASTY)
     page.chart(lines(GROWTH, "n", "t.ms[0]", "by", "Growth", log_x=True))
     html = page.save(tmp_path / "page.html").read_text(encoding="utf-8")
@@ -85,7 +85,7 @@ def test_a_page_has_its_charts_and_no_address(drawn, tmp_path):
         assert text in seen.text
 
 
-def test_the_marks_are_drawn(drawn):
+def test_the_marks_are_drawn(skip_without_plots):
     html = Page("t").chart(bars(SPEED, "engine", "events/s")).html()
     assert len(re.findall(r'aria-roledescription="bar"', html)) == len(SPEED)
     html = Page("t").chart(lines(GROWTH, "n", "t.ms[0]", "by", log_x=True, log_y=True)).html()
@@ -93,7 +93,7 @@ def test_the_marks_are_drawn(drawn):
     assert len(re.findall(r'aria-roledescription="point"', html)) == len(GROWTH)
 
 
-def test_bars_are_horizontal_when_only_x_is_a_number(drawn):
+def test_bars_are_horizontal_when_only_x_is_a_number(skip_without_plots):
     encoding = bars(SPEED, "events/s", "engine").to_dict()["encoding"]
     assert (encoding["x"]["type"], encoding["y"]["type"]) == ("quantitative", "nominal")
     with pytest.raises(ValueError, match="neither 'a' nor 'b'"):
@@ -102,13 +102,13 @@ def test_bars_are_horizontal_when_only_x_is_a_number(drawn):
 
 @pytest.mark.parametrize("values", [[], [None], [1, None, float("inf")], [0.5], [Decimal("2.5"), np.int32(3)], [5, 5]])
 @pytest.mark.parametrize("log", [False, True])
-def test_odd_values_are_drawn_or_left_out(drawn, values, log):
+def test_odd_values_are_drawn_or_left_out(skip_without_plots, values, log):
     rows = [{"x": number, "y": value} for number, value in enumerate(values, 1)]
     Page("t").chart(lines(rows, "x", "y", log_y=log)).chart(bars(rows, "x", "y"))
 
 
 @pytest.mark.parametrize("character", ["\x00", "\x0b", "\ud800", "\uffff"])
-def test_a_character_that_svg_cannot_have_is_replaced(drawn, character):
+def test_a_character_that_svg_cannot_have_is_replaced(skip_without_plots, character):
     chart = bars([{"x": f"a{character}b", "y": 1}], "x", "y", title=f"c{character}d")
     seen = Reader(Page("t").chart(chart).html())
     assert "a\N{REPLACEMENT CHARACTER}b" in seen.text
@@ -118,7 +118,7 @@ def test_a_character_that_svg_cannot_have_is_replaced(drawn, character):
 @pytest.mark.parametrize(
     ("value", "message"), [(0, "zero or less"), (-1, "zero or less"), ("a", "is not a number in some")]
 )
-def test_a_logarithmic_axis_needs_positive_numbers(drawn, value, message):
+def test_a_logarithmic_axis_needs_positive_numbers(skip_without_plots, value, message):
     with pytest.raises(ValueError, match=message):
         lines([{"x": 1, "y": value}], "x", "y", log_y=True)
 
@@ -135,7 +135,7 @@ def test_a_chart_that_refers_to_an_address_is_an_error(inside):
         inline(f"<svg {names}>{inside.format('https://example.org/x')}</svg>", "")
 
 
-def test_a_chart_of_data_elsewhere_is_an_error(drawn):
+def test_a_chart_of_data_elsewhere_is_an_error(skip_without_plots):
     import altair
 
     with pytest.raises(ValueError):

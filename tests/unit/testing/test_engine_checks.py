@@ -24,7 +24,7 @@ def registry():
     REGISTRY.update(before)
 
 
-def noticed(engine):
+def is_noticed(engine):
     """Does a check of a few seeds fail?"""
     for seed in range(3):
         try:
@@ -55,33 +55,35 @@ def changing(change, base=Scan):
     return engine(base, reader=lambda self: Changed(base.reader(self), change))
 
 
-def lost(matches, events):
+def drop_last_match(matches, events):
     """Lacks the last match of a batch."""
     return Matches(np.minimum(matches.start, max(0, len(matches.slot) - 1)), matches.slot[:-1])
 
 
-def invented(matches, events):
+def repeat_slot_0(matches, events):
     """Has slot 0 once more."""
     return Matches(np.append(matches.start[:-1], matches.start[-1] + 1), np.append(matches.slot, np.int32(0)))
 
 
-def lost_of_batches(matches, events):
-    return lost(matches, events) if len(events.single_valued) > 1 else matches
+def drop_in_batches(matches, events):
+    return drop_last_match(matches, events) if len(events.single_valued) > 1 else matches
 
 
-def lost_of_several_values(matches, events):
-    return matches if events.single_valued.all() else lost(matches, events)
+def drop_with_several_values(matches, events):
+    return matches if events.single_valued.all() else drop_last_match(matches, events)
 
 
-def lost_of_single_values(matches, events):
-    return lost(matches, events) if events.single_valued.all() else matches
+def drop_with_single_values(matches, events):
+    return drop_last_match(matches, events) if events.single_valued.all() else matches
 
 
 @pytest.mark.parametrize(
-    "change", [lost, invented, lost_of_batches, lost_of_several_values, lost_of_single_values], ids=lambda f: f.__name__
+    "change",
+    [drop_last_match, repeat_slot_0, drop_in_batches, drop_with_several_values, drop_with_single_values],
+    ids=lambda f: f.__name__,
 )
 def test_wrong_answers_are_noticed(registry, change):
-    assert noticed(changing(change))
+    assert is_noticed(changing(change))
 
 
 def test_wrong_bookkeeping_is_noticed(registry):
@@ -89,17 +91,17 @@ def test_wrong_bookkeeping_is_noticed(registry):
         self._pending = Growing(np.int32)
         Counting.rebuild(self)
 
-    assert noticed(engine(Counting, rebuild=forget_pending))
-    assert noticed(engine(Counting, insert=lambda self, slots: Counting.insert(self, slots[:-1])))
-    assert noticed(engine(Counting, delete=lambda self, slots: None))
-    assert noticed(engine(Scan, __len__=lambda self: Scan.__len__(self) + 1))
+    assert is_noticed(engine(Counting, rebuild=forget_pending))
+    assert is_noticed(engine(Counting, insert=lambda self, slots: Counting.insert(self, slots[:-1])))
+    assert is_noticed(engine(Counting, delete=lambda self, slots: None))
+    assert is_noticed(engine(Scan, __len__=lambda self: Scan.__len__(self) + 1))
 
 
 def test_a_broken_structure_is_noticed(registry):
     def verify(self):
         assert len(self) < 5
 
-    assert noticed(engine(Scan, verify=verify))
+    assert is_noticed(engine(Scan, verify=verify))
 
 
 def test_an_expression_that_is_refused_after_all_is_noticed(registry):
@@ -129,7 +131,7 @@ class Unkept(NamedTuple):
     marks: I64
 
 
-def found_once(matches, events):
+def drop_repeated_matches(matches, events):
     """Of each event the slots that were not found at this time, as a kernel would mark them."""
     scratch = calls.take_scratch(Seen(int(matches.slot.max(initial=0)) + 1, 1))
     marks, clock = scratch.arrays
@@ -146,20 +148,20 @@ def found_once(matches, events):
 
 def test_arrays_that_depend_on_each_other_are_noticed(registry):
     """A clock that is new, among marks that are old, takes an old mark for one of now."""
-    assert noticed(changing(found_once))
+    assert is_noticed(changing(drop_repeated_matches))
 
 
 def test_garbage_in_an_array_that_is_not_kept_is_noticed(registry):
     """The same engine, which does not say that it needs to find its marks again."""
 
-    def found_unmarked(matches, events):
+    def drop_all_if_marked(matches, events):
         scratch = calls.take_scratch(Unkept(int(matches.slot.max(initial=0)) + 1))
         found = Matches(matches.start, matches.slot)
         is_clean = not scratch.arrays.marks.any()
         calls.release_memory(scratch)
         return found if is_clean else Matches(found.start * 0, found.slot[:0])
 
-    assert noticed(changing(found_unmarked))
+    assert is_noticed(changing(drop_all_if_marked))
 
 
 def test_a_script_is_the_same_for_all_and_does_what_it_should():

@@ -200,17 +200,21 @@ def stretches(*triples):
     return Stretches(np.array(domain, np.int32), np.array(low, np.int64), np.array(high, np.int64))
 
 
-def listed(found):
+def list_rows(found):
     return list(zip(*(array.tolist() for array in found), strict=True))
 
 
 def test_stretches_are_united_and_coarsened():
     given = stretches((1, 5, HIGHEST), (0, 8, 9), (0, 1, 3), (0, 4, 5), (0, 2, 2), (1, LOWEST, 3), (1, 7, HIGHEST))
-    assert listed(unite_stretches(given)) == [(0, 1, 5), (0, 8, 9), (1, LOWEST, 3), (1, 5, HIGHEST)]
+    assert list_rows(unite_stretches(given)) == [(0, 1, 5), (0, 8, 9), (1, LOWEST, 3), (1, 5, HIGHEST)]
     shares = Shares(np.array([0, 2, 2]), np.array([6, 8]), np.array([0.0, 0.5, 0.6, 0.8, 1.0]))
-    assert listed(coarsen_stretches(unite_stretches(given), shares, 2)) == listed(unite_stretches(given))
-    assert listed(coarsen_stretches(unite_stretches(given), shares, 1)) == [(0, 1, 9), (1, LOWEST, 3), (1, 5, HIGHEST)]
-    assert listed(coarsen_stretches(unite_stretches(given), shares, 0)) == [(0, 1, 9), (1, LOWEST, HIGHEST)]
+    assert list_rows(coarsen_stretches(unite_stretches(given), shares, 2)) == list_rows(unite_stretches(given))
+    assert list_rows(coarsen_stretches(unite_stretches(given), shares, 1)) == [
+        (0, 1, 9),
+        (1, LOWEST, 3),
+        (1, 5, HIGHEST),
+    ]
+    assert list_rows(coarsen_stretches(unite_stretches(given), shares, 0)) == [(0, 1, 9), (1, LOWEST, HIGHEST)]
 
 
 def test_cells():

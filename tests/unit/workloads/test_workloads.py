@@ -281,18 +281,18 @@ def test_abegen_hits_its_operators_and_shape():
 def test_abegen_has_the_published_sharing():
     """Section 6.1: at the default skew a sub-expression occurs about 4.33 times, a predicate 18.35 times."""
 
-    def shared(skew):
+    def measure_sharing(skew):
         work = ABEGen(total=100_000, skew=skew)
         _, _, _, middle = work.nodes(3, np.arange(100_000))
         distinct, times = np.unique(middle, return_counts=True)
         _, owner, _, leaf = work.nodes(2, distinct)
         return len(middle) / len(distinct), times[owner].sum() / len(np.unique(leaf))
 
-    middle, leaf = shared(0.6)
+    middle, leaf = measure_sharing(0.6)
     assert abs(middle / 4.33 - 1) < 0.1
     assert abs(leaf / 18.35 - 1) < 0.1
-    assert shared(0.0)[0] < 1.01
-    assert shared(1.0)[0] > 1.5 * middle
+    assert measure_sharing(0.0)[0] < 1.01
+    assert measure_sharing(1.0)[0] > 1.5 * middle
 
 
 @FIGURES

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.late
 
 
 @pytest.fixture(autouse=True)
-def compiled(monkeypatch):
+def assume_compiled_kernels(monkeypatch):
     """As if the kernels were compiled, whether they are or not."""
     monkeypatch.setattr("tellwhen.engines.auto.engine.UNCOMPILED_SETTLED_MIN", SETTLED_MIN)
 
@@ -39,7 +39,7 @@ def rules(count):
     return {i: f"(a = {i % 50} OR b < {i % 7}) AND (c = {i % 90} OR d > {i % 11})" for i in range(count)}
 
 
-def timed(monkeypatch, cover, graph, sample=None):
+def set_times(monkeypatch, cover, graph, sample=None):
     """Give the indexes these seconds per event, and on a sample these."""
     asked = []
 
@@ -64,7 +64,7 @@ def timed(monkeypatch, cover, graph, sample=None):
     ],
 )
 def test_the_faster_index_is_kept(monkeypatch, cover, graph, is_graph):
-    timed(monkeypatch, cover, graph)
+    set_times(monkeypatch, cover, graph)
     index = tw.Index().add_many(rules(SETTLED_MIN)).rebuild()
     assert index.inspect.get_stats()["auto"]["in atree"] == (SETTLED_MIN if is_graph else 0)
     assert ("in a graph in which equal parts are one node (atree)" in str(index.inspect.describe_engine())) == is_graph
@@ -72,7 +72,7 @@ def test_the_faster_index_is_kept(monkeypatch, cover, graph, is_graph):
 
 
 def test_a_small_segment_is_not_timed(monkeypatch):
-    asked = timed(monkeypatch, 1.0, 0.1)
+    asked = set_times(monkeypatch, 1.0, 0.1)
     index = tw.Index().add_many(rules(SETTLED_MIN - 1)).rebuild()
     assert index.inspect.get_stats()["auto"]["in atree"] == 0
     assert asked == []
@@ -83,7 +83,7 @@ def test_a_small_segment_is_not_timed(monkeypatch):
 )
 def test_of_a_large_segment_a_sample_is_tried_first(monkeypatch, sample, is_tried):
     monkeypatch.setattr(index_choice, "SAMPLED_SLOTS", 1_000)
-    asked = timed(monkeypatch, 1.0, 0.5, sample=(1.0, sample))
+    asked = set_times(monkeypatch, 1.0, 0.5, sample=(1.0, sample))
     # Of this many different slots the sample has less than half.
     index = wait_for_upkeep(tw.Index().add_many(rules(12_000)))
     assert asked == ["all", "sample", "sample", *(["all", "all"] if is_tried else [])]
@@ -91,7 +91,7 @@ def test_of_a_large_segment_a_sample_is_tried_first(monkeypatch, sample, is_trie
 
 
 def test_nobody_waits_for_kernels_of_a_small_graph(monkeypatch):
-    timed(monkeypatch, 1.0, 0.1)
+    set_times(monkeypatch, 1.0, 0.1)
     monkeypatch.setattr("tellwhen.engines.auto.engine.UNCOMPILED_SETTLED_MIN", 3_000)
     monkeypatch.setattr("tellwhen.engines.auto.engine.is_compiled", lambda kernel: kernel is not match_tree)
     assert tw.Index().add_many(rules(2_999)).rebuild().inspect.get_stats()["auto"]["in atree"] == 0
@@ -99,7 +99,7 @@ def test_nobody_waits_for_kernels_of_a_small_graph(monkeypatch):
 
 
 def test_it_is_found_in_the_background_and_saved(monkeypatch, tmp_path):
-    timed(monkeypatch, 1.0, 0.1)
+    set_times(monkeypatch, 1.0, 0.1)
     index = wait_for_upkeep(tw.Index().add_many(rules(12_000)))
     assert index.inspect.get_stats()["auto"]["in atree"] == 12_000
     event = {"a": 3, "b": 2, "c": 8, "d": 5}
@@ -115,7 +115,7 @@ def test_it_is_found_in_the_background_and_saved(monkeypatch, tmp_path):
 
 
 def test_a_copy_knows_what_is_not_settled(monkeypatch):
-    timed(monkeypatch, 1.0, 0.1)
+    set_times(monkeypatch, 1.0, 0.1)
     index = tw.Index()
     with monkeypatch.context() as idle:
         idle.setattr(
@@ -127,10 +127,10 @@ def test_a_copy_knows_what_is_not_settled(monkeypatch):
 
 
 def test_typical_events_decide_again(monkeypatch):
-    timed(monkeypatch, 1.0, 0.1)
+    set_times(monkeypatch, 1.0, 0.1)
     index = tw.Index().add_many(rules(5_000)).rebuild()
     assert index.inspect.get_stats()["auto"]["in atree"] == 5_000
-    timed(monkeypatch, 1.0, 2.0)
+    set_times(monkeypatch, 1.0, 2.0)
     index.optimize_for([{"a": 1, "c": 2}])
     assert index.inspect.get_stats()["auto"]["in atree"] == 0
 
@@ -139,10 +139,10 @@ def test_typical_events_decide_again(monkeypatch):
 def test_a_merge_of_long_expressions_keeps_the_memory_limit(layout):
     rng = random.Random(1)
 
-    def one():
+    def draw_term():
         return f"(a{rng.randrange(400)} = {rng.randrange(999)} AND b{rng.randrange(40)} > {rng.randrange(999)})"
 
-    long = {k: " OR ".join(one() for _ in range(200)) for k in range(60)}
+    long = {k: " OR ".join(draw_term() for _ in range(200)) for k in range(60)}
     taken = sum(tw.Index("auto:pending=1000").add_many(long).inspect.get_stats()["bytes"].values())
     limit = taken + 100_000
     index = tw.Index(f"auto:pending=4,layout={layout}", memory_limit=limit).add_many(long)
@@ -188,11 +188,11 @@ def test_what_is_timed_is_not_counted():
 
 
 def test_counting_begins_again_with_a_graph(monkeypatch):
-    timed(monkeypatch, 1.0, 2.0)
+    set_times(monkeypatch, 1.0, 2.0)
     index = tw.Index().add_many(rules(2_000)).rebuild()
     index.match({"a": 3, "b": 2, "c": 8, "d": 5})
     assert index.inspect.describe_engine().matched_events == 1
-    timed(monkeypatch, 1.0, 0.1)
+    set_times(monkeypatch, 1.0, 0.1)
     engine = index._shard.engine
     engine._segments = tuple(segment._replace(is_settled=False) for segment in engine._segments)
     index.add("new", "a = 1")  # which has the background look for work

@@ -206,11 +206,11 @@ def test_a_store_that_was_filled_from_elsewhere_is_indexed_whatever_its_size(mon
     for module in "tellwhen.engines.auto.engine", "tellwhen.index.shard":
         monkeypatch.setattr(f"{module}.INDEX_AT_ONCE", 50)
     set_thresholds(monkeypatch, pending=1)
-    shard = filled("auto", ((i, f"x = {i % 3}") for i in range(count)))
+    shard = make_filled_shard("auto", ((i, f"x = {i % 3}") for i in range(count)))
     assert shard.engines.stats()["segments"] == [count]
 
 
-def filled(engine, subscriptions):
+def make_filled_shard(engine, subscriptions):
     """A shard whose store was filled from elsewhere."""
     source = wait_for_upkeep(tw.Index().add_many(subscriptions))._shard
     shard = Shard.empty(engine, Schema())
@@ -226,7 +226,7 @@ def test_so_is_what_is_over_the_budget_of_a_named_engine(monkeypatch):
     set_thresholds(monkeypatch, pending=1)
     too_complex = " AND ".join(f"(a{k} = 1 OR b{k} = 2)" for k in range(20))
     few = [(f"complex {i}", f"x = {i} AND {too_complex}") for i in range(5)]
-    shard = filled("betree", [*((i, f"x = {i}") for i in range(60)), *few])
+    shard = make_filled_shard("betree", [*((i, f"x = {i}") for i in range(60)), *few])
     assert shard.engines.stats()["over budget"]["segments"] == [5]
 
 
@@ -291,17 +291,17 @@ def test_waiting_for_the_lock_is_fair():
 
 
 @pytest.fixture
-def held_copy(monkeypatch):
+def pause_compactions(monkeypatch):
     """Compactions that wait, once they have begun, until they are let go."""
     begun, go_on = threading.Semaphore(0), threading.Semaphore(0)
     run = Compaction.run
 
-    def held(compaction):
+    def run_when_released(compaction):
         begun.release()
         assert go_on.acquire(timeout=60)
         run(compaction)
 
-    monkeypatch.setattr(Compaction, "run", held)
+    monkeypatch.setattr(Compaction, "run", run_when_released)
     yield begun, go_on
     go_on.release(1000)
 
@@ -325,8 +325,8 @@ EVENTS = [{"x": i % 7, "s": f"word {i}", "t": f"other {i % 90}"} for i in range(
 
 
 @pytest.mark.parametrize("engine", ["auto", "betree", "counting"])
-def test_an_index_forgets_the_removed_while_others_go_on(engine, held_copy, monkeypatch):
-    begun, go_on = held_copy
+def test_an_index_forgets_the_removed_while_others_go_on(engine, pause_compactions, monkeypatch):
+    begun, go_on = pause_compactions
     index, known = sparse(monkeypatch, engine)
     assert begun.acquire(timeout=60)
     before = index._shard
@@ -352,8 +352,8 @@ def test_an_index_forgets_the_removed_while_others_go_on(engine, held_copy, monk
     verify_index(index)
 
 
-def test_a_compaction_that_other_events_have_overtaken_is_made_again(held_copy, monkeypatch):
-    begun, go_on = held_copy
+def test_a_compaction_that_other_events_have_overtaken_is_made_again(pause_compactions, monkeypatch):
+    begun, go_on = pause_compactions
     index, known = sparse(monkeypatch)
     assert begun.acquire(timeout=60)
     index.optimize_for(EVENTS)
@@ -363,8 +363,8 @@ def test_a_compaction_that_other_events_have_overtaken_is_made_again(held_copy, 
     assert index.profile.events == len(EVENTS)
 
 
-def test_a_compaction_that_another_one_has_overtaken_is_dropped(held_copy, monkeypatch):
-    begun, go_on = held_copy
+def test_a_compaction_that_another_one_has_overtaken_is_dropped(pause_compactions, monkeypatch):
+    begun, go_on = pause_compactions
     index, known = sparse(monkeypatch)
     assert begun.acquire(timeout=60)
     monkeypatch.setattr("tellwhen.index.state.COMPACT_AT_ONCE", 10_000)

@@ -36,7 +36,7 @@ def check(boxes, given, points, k, weights=None, **how):
         )
 
 
-def drawn(rng, count, dimensions, width, scores):
+def draw_boxes(rng, count, dimensions, width, scores):
     low = rng.integers(0, 40, (count, dimensions))
     high = low + rng.integers(0, width, (count, dimensions))
     score = {
@@ -60,7 +60,7 @@ def test_an_example():
 def test_every_combination(dimensions, scores):
     rng = np.random.default_rng(dimensions)
     for width in (2, 12, 60):
-        low, high, score = drawn(rng, 120, dimensions, width, scores)
+        low, high, score = draw_boxes(rng, 120, dimensions, width, scores)
         points = rng.integers(-2, 70, (8, dimensions))
         each, one = score((120, dimensions)), score(120)
         kind = list(STRUCTURES.values())[int(rng.integers(len(STRUCTURES)))]
@@ -77,7 +77,7 @@ def test_every_combination(dimensions, scores):
 @pytest.mark.parametrize("kind", STRUCTURES.values(), ids=STRUCTURES)
 def test_every_structure(kind):
     rng = np.random.default_rng(5)
-    low, high, score = drawn(rng, 400, 3, 20, "ties")
+    low, high, score = draw_boxes(rng, 400, 3, 20, "ties")
     points = rng.integers(0, 60, (20, 3))
     each, one = score((400, 3)), score(400)
     check(Boxes(low, high, each, kind), (low, high, each), points, 10)

@@ -30,7 +30,7 @@ HIGH = np.array([10 * b - 1 for _, b in FIGURE])
 SCORE = np.arange(10, 0, -1.0)
 
 
-def named(ranks):
+def number_from_one(ranks):
     """The paper numbers intervals from 1, by score."""
     return {int(rank) + 1 for rank in ranks}
 
@@ -40,7 +40,7 @@ def edges(graph):
     return list(zip(sources.tolist(), graph.target.tolist(), strict=True))
 
 
-def visited(tree, point, k):
+def count_visited_nodes(tree, point, k):
     cursor = tree.cursor(point)
     for _ in range(k):
         cursor.getnext()
@@ -56,7 +56,7 @@ def test_example_1_the_interval_tree(kind):
     """The centres 50, 20 and 80 lie between two ends; here a centre is an end, with the same intervals at it."""
     tree = kind(LOW, HIGH, SCORE).arrays
     ranks = tree.rank_by_low if kind is EndpointIntervalTree else tree.rank
-    nodes = [named(ranks[a:b]) for a, b in zip(tree.start[:-1], tree.start[1:], strict=True)]
+    nodes = [number_from_one(ranks[a:b]) for a, b in zip(tree.start[:-1], tree.start[1:], strict=True)]
     assert nodes[0] == {1, 3, 10}
     assert nodes[tree.left[0]] == {5, 6, 9}
     assert nodes[tree.right[0]] == {2, 4, 7, 8}
@@ -79,14 +79,14 @@ def test_example_2_the_segment_tree():
     leaves = len(arrays.begins)
     covered = [k for k in range(leaves) if any((k + leaves) >> up in of_9 for up in range(5))]
     assert arrays.begins[covered].tolist() == [100, 300]  # 10..30 and 30..45
-    assert named(tree.cursor(800)) == {10, 2, 7, 4, 8}
+    assert number_from_one(tree.cursor(800)) == {10, 2, 7, 4, 8}
 
 
 @pytest.mark.slow
 def test_figure_4_holes_in_a_scored_r_tree():
     """With fan-out 4, the point 90 lies in the extents of all leaves: to find all, every node is visited."""
     tree = ScoredRTree(LOW, HIGH, SCORE, fan_out=4)
-    assert visited(tree, 900, 10)[1:4].tolist() == [3, 1, 0]
+    assert count_visited_nodes(tree, 900, 10)[1:4].tolist() == [3, 1, 0]
     assert [int(n) + 1 for n in tree.cursor(900)] == [2, 7, 10]
 
 
@@ -122,14 +122,14 @@ def test_lemma_3_1_no_holes():
         tree = IRTree(low, high, np.random.default_rng(seed).normal(size=60), fan_out=3)
         arrays = tree.arrays
 
-        def below(block, arrays=arrays):
+        def list_intervals(block, arrays=arrays):
             entries = range(arrays.first[block], arrays.first[block] + arrays.size[block])
             if arrays.level[block] == 0:
                 return [(int(arrays.low[at]), int(arrays.high[at])) for at in entries]
-            return [one for at in entries for one in below(int(arrays.item[at]))]
+            return [one for at in entries for one in list_intervals(int(arrays.item[at]))]
 
         for block in range(arrays.counts[BLOCKS]):
-            found = below(block)
+            found = list_intervals(block)
             first, last = max(min(a for a, _ in found), -1), min(max(b for _, b in found), 41)
             for point in range(first, last + 1):
                 assert any(a <= point <= b for a, b in found)
@@ -272,7 +272,7 @@ def test_theorem_3_2_at_most_2k_nodes_of_a_level(fan_out):
             matches = len(list(tree.cursor(point)))
             for k in (1, 3, 20):
                 if k <= matches:
-                    assert visited(tree, point, k).max() <= 2 * k
+                    assert count_visited_nodes(tree, point, k).max() <= 2 * k
         assert tree.arrays.level_start[-1] <= 4000 * (1 + 1 / (fan_out - 1)) + len(tree.arrays.level_start)
 
 

@@ -33,13 +33,13 @@ def best(low, high, score, point, k=None):
     return [n for _, n in sorted(found)][:k]
 
 
-def listed(found):
+def list_numbers(found):
     return [found.number[a:b].tolist() for a, b in zip(found.start[:-1], found.start[1:], strict=True)]
 
 
 def check(made, intervals, points, k):
     found = made.top_k(np.array(points, dtype=np.int64), k)
-    assert listed(found) == [best(*intervals, point, k) for point in points]
+    assert list_numbers(found) == [best(*intervals, point, k) for point in points]
 
 
 @given(intervals=st.lists(INTERVALS, max_size=30), points=st.lists(ENDS, max_size=10), k=st.integers(0, 40), b=FAN_OUTS)
@@ -79,14 +79,14 @@ def test_a_hundred_thousand(structure):
         inside = np.flatnonzero((low <= point) & (point <= high))
         wanted.append(inside[np.lexsort((inside, -score[inside]))].tolist())
     for k in (20, 100_000):
-        assert listed(made.top_k(points, k)) == [numbers[:k] for numbers in wanted]
+        assert list_numbers(made.top_k(points, k)) == [numbers[:k] for numbers in wanted]
 
 
 def test_none(structure):
     none = np.zeros(0, dtype=np.int64)
     made = structure(none, none, none.astype(np.float64))
     assert len(made) == 0
-    assert listed(made.top_k(np.array([0, LOWEST, HIGHEST]), 5)) == [[], [], []]
+    assert list_numbers(made.top_k(np.array([0, LOWEST, HIGHEST]), 5)) == [[], [], []]
     assert made.cursor(3).getnext() is None
 
 
@@ -109,7 +109,7 @@ def test_cursors_are_independent_and_end_once(structure):
 def test_output_grows_when_results_do_not_fit(structure):
     many = np.zeros(300, dtype=np.int64)
     made = structure(many, many, np.arange(300.0))
-    assert listed(made.top_k(np.zeros(50, dtype=np.int64), 300)) == [list(range(299, -1, -1))] * 50
+    assert list_numbers(made.top_k(np.zeros(50, dtype=np.int64), 300)) == [list(range(299, -1, -1))] * 50
 
 
 def test_what_cannot_be_taken_is_refused_by_name(structure):
@@ -132,12 +132,13 @@ def test_an_arranged_tree_opens_fewer_leaves():
     middle, half = rng.integers(0, 1 << 30, 20_000), rng.integers(1, 1 << 26, 20_000)
     given = middle - half, middle + half, -half.astype(np.float64)
     plain, arranged = (
-        sum(visited(made(*given), point, 20)[1] for point in middle[:50]) for made in (ScoredRTree, SOPTRTree)
+        sum(count_visited_nodes(made(*given), point, 20)[1] for point in middle[:50])
+        for made in (ScoredRTree, SOPTRTree)
     )
     assert arranged * 5 < plain
 
 
-def visited(tree, point, k):
+def count_visited_nodes(tree, point, k):
     """Nodes of each level that were visited for the best k."""
     from tellwhen.papers.ranked.kernels.layout import LEVELS_MAX, VISITED
 

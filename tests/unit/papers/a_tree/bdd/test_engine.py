@@ -22,7 +22,7 @@ pytestmark = pytest.mark.late
 FIGURE_3 = "(P1 = 1 OR P2 = 1 OR P3 = 1) AND P4 = 1 AND (P5 = 1 OR P6 = 1)"
 
 
-def built(expressions, **options):
+def build_index(expressions, **options):
     return tw.Index("bdd", **options).add_many(dict(enumerate(expressions))).rebuild()
 
 
@@ -36,7 +36,7 @@ def event(true):
 
 
 def test_figure_3():
-    index = built([FIGURE_3])
+    index = build_index([FIGURE_3])
     assert stats(index)["nodes"] == 6
     nodes = index._shard.engine._index.nodes
     assert sorted(nodes.predicate[TERMINALS:].tolist()) == [0, 1, 2, 3, 4, 5]  # each is tested once
@@ -47,7 +47,7 @@ def test_figure_3():
 
 
 def test_equal_functions_share_a_root():
-    index = built(
+    index = build_index(
         [
             FIGURE_3,
             "P4 = 1 AND (P6 = 1 OR P5 = 1) AND (P3 = 1 OR P1 = 1 OR P2 = 1)",
@@ -63,15 +63,15 @@ def test_equal_functions_share_a_root():
 
 def test_parts_are_shared():
     """The second expression is a node of the first one's diagram, and adds none."""
-    alone = stats(built([FIGURE_3]))["nodes"]
-    both = built([FIGURE_3, "P1 = 1 OR P2 = 1 OR P3 = 1"])
+    alone = stats(build_index([FIGURE_3]))["nodes"]
+    both = build_index([FIGURE_3, "P1 = 1 OR P2 = 1 OR P3 = 1"])
     assert stats(both)["nodes"] == alone
     assert stats(both)["roots"] == 2
     assert both.match(event({3})) == [1]
 
 
 def test_a_predicate_and_its_negation_are_two_variables():
-    index = built(["x = 1 AND NOT x = 1", "x = 1 OR NOT x = 1", "x = 1 XOR y = 1", "TRUE", "FALSE"])
+    index = build_index(["x = 1 AND NOT x = 1", "x = 1 OR NOT x = 1", "x = 1 XOR y = 1", "TRUE", "FALSE"])
     assert stats(index)["nodes"] > 0
     assert index.match({"x": 1}) == [1, 3]
     assert index.match({"x": 2, "y": 1}) == [1, 2, 3]
@@ -81,7 +81,7 @@ def test_a_predicate_and_its_negation_are_two_variables():
 
 
 def test_only_what_is_true_is_looked_at():
-    index = built([f"a = {k} AND b = 1" for k in range(1_000)])
+    index = build_index([f"a = {k} AND b = 1" for k in range(1_000)])
     arrays, _ = encode([{"a": 7, "b": 2}, {"a": 7, "b": 1}, {"b": 2}], index._shard.store.attributes, tw.Schema())
     candidates, parents = index._shard.engine.reader()._call.effort(arrays)
     assert candidates == 1
@@ -90,7 +90,7 @@ def test_only_what_is_true_is_looked_at():
 
 def test_an_event_that_does_not_fit_the_output_is_matched_again(monkeypatch):
     monkeypatch.setattr(calls, "_matches_per_event", {})
-    index = built(["a = 1 AND b = 1"] * 5_000 + ["b = 1", "c = 1", "a = 1 AND c = 1"])
+    index = build_index(["a = 1 AND b = 1"] * 5_000 + ["b = 1", "c = 1", "a = 1 AND c = 1"])
     events = [{"a": [1, 2], "b": [1, 2]}, {"c": 1}, {"b": [1, 2]}]
     found = sorted(to_pairs(index.match_many(events)))
     assert [id_ for number, id_ in found if number == 0] == [*range(5_001)]
@@ -108,7 +108,7 @@ def pairs(count):
 
 def test_an_expression_over_budget_is_run():
     expressions = [pairs(14), FIGURE_3, pairs(4), " OR ".join(f"w{k} = 1" for k in range(300))]
-    index = built(expressions, nodes=200)
+    index = build_index(expressions, nodes=200)
     found = stats(index)
     assert found["listed"] == 2
     assert found["roots"] == 2
@@ -116,7 +116,7 @@ def test_an_expression_over_budget_is_run():
     assert index.match({"x3": 1, "z3": 1}) == [0, 2]
     assert index.match({"x13": 1, "z13": 1, "w299": 1}) == [0, 3]
     assert index.match({"x13": 1, "z12": 1} | event({1, 4, 5})) == [1]
-    assert stats(built(expressions))["listed"] == 1
+    assert stats(build_index(expressions))["listed"] == 1
 
 
 def test_what_was_over_budget_leaves_no_trace():
@@ -127,7 +127,7 @@ def test_what_was_over_budget_leaves_no_trace():
         parts = [f"(a{rng.randrange(9)} = 1 OR x{rng.randrange(12)} = 1)" for _ in range(4)]
         texts.append(" AND ".join(parts))
         texts += [pairs(12)] * (k % 7 == 0)
-    index, plain = built(texts, nodes=64), tw.Index("scan").add_many(dict(enumerate(texts)))
+    index, plain = build_index(texts, nodes=64), tw.Index("scan").add_many(dict(enumerate(texts)))
     assert stats(index)["listed"] == 3 + 9
     for _ in range(50):
         given = {f"{name}{k}": 1 for name in "axz" for k in range(12) if rng.random() < 0.4}
@@ -145,10 +145,10 @@ def test_the_diagram_as_a_whole_has_a_budget():
     found = rivals[0].stats()
     assert 0 < found["nodes"] <= 16_384
     assert 0 < found["listed"] < 2_000
-    assert matched(rivals[0], events) == matched(rivals[1], events)
+    assert list_matches(rivals[0], events) == list_matches(rivals[1], events)
 
 
-def matched(engine, events):
+def list_matches(engine, events):
     start, slot = engine.reader().match(events)
     return [sorted(slot[a:b].tolist()) for a, b in pairwise(start.tolist())]
 
@@ -167,7 +167,7 @@ def test_arrays_grow_and_garbage_is_collected(nodes):
         grown.insert(some)
         grown.verify()
     assert grown.stats()["nodes"] == bulk.stats()["nodes"]  # reduced diagrams of the same functions are equal
-    assert matched(grown, events) == matched(bulk, events) == matched(scan, events)
+    assert list_matches(grown, events) == list_matches(bulk, events) == list_matches(scan, events)
     gone = slots[::3].copy()
     store.remove(gone)
     for engine in (grown, bulk, scan):
@@ -176,7 +176,7 @@ def test_arrays_grow_and_garbage_is_collected(nodes):
     assert grown.stats()["removed"] == 0  # merged
     fresh.insert(store.find_alive())
     assert grown.stats()["nodes"] == fresh.stats()["nodes"]
-    assert matched(grown, events) == matched(bulk, events) == matched(scan, events)
+    assert list_matches(grown, events) == list_matches(bulk, events) == list_matches(scan, events)
 
 
 def test_long_and_deep_expressions():
@@ -184,9 +184,9 @@ def test_long_and_deep_expressions():
     deep = "d = 0"
     for k in range(98):
         deep = f"({deep}) {('AND', 'OR')[k % 2]} e{k} = 1"
-    index = built([*long, deep], nodes=1 << 15)
+    index = build_index([*long, deep], nodes=1 << 15)
     assert stats(index)["listed"] == 0
     assert index.match({"v9999": 1}) == [1]
     assert index.match({f"v{k}": 1 for k in range(10_000)}) == [0, 1]
     assert index.match({"e97": 1}) == [2]
-    assert stats(built([*long, deep]))["listed"] == 2
+    assert stats(build_index([*long, deep]))["listed"] == 2

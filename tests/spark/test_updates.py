@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 CHANGES = "operation string, id string, expression string"
 
 
-def texts(rng, count, words):
+def draw_texts(rng, count, words):
     parts = [
         lambda: f"x = '{rng.choice(words)}'",
         lambda: f"y > '{rng.choice(words)}'",
@@ -36,13 +36,13 @@ def texts(rng, count, words):
     ]
 
 
-def pairs(frame):
+def collect_pairs(frame):
     rows = [tuple(row) for row in frame.collect()]
     assert len(rows) == len(set(rows))
     return set(rows)
 
 
-def events(spark, rng, words):
+def draw_events(spark, rng, words):
     names = {"x": words, "y": words, "n": "0123456789", "z": ["a", "bc", "d"], "w1": "0123", "w9": "0123", "q": "1"}
     rows = [{name: rng.choice(values) for name, values in names.items() if rng.random() < 0.6} for _ in range(120)]
     return spark.createDataFrame(list(enumerate(rows)), "event_id int, attributes map<string, string>")
@@ -54,15 +54,15 @@ def test_an_update_equals_a_rebuild(spark, tmp_path, stride, monkeypatch):
     monkeypatch.setattr("tellwhen.compile.dictionary.STRIDE", stride)
     rng = random.Random(stride)
     words = ["".join(rng.choices("abcdef", k=rng.randint(0, 4))) for _ in range(60)]
-    known = {f"s{i}": text for i, text in enumerate(texts(rng, 150, words[:30]))}
+    known = {f"s{i}": text for i, text in enumerate(draw_texts(rng, 150, words[:30]))}
     path = tmp_path / "i"
     tws.build(spark.createDataFrame(list(known.items()), "id string, expression string"), path, shards=3)
-    looked = events(spark, rng, words)
+    looked = draw_events(spark, rng, words)
     for step in range(3):
         words = words + ["".join(rng.choices("abcdef", k=5)) for _ in range(10)]
         gone = rng.sample(sorted(known), 20)
         replaced = rng.sample(sorted(set(known) - set(gone)), 10)
-        added = dict(zip([*replaced, *(f"n{step}-{i}" for i in range(20))], texts(rng, 30, words), strict=True))
+        added = dict(zip([*replaced, *(f"n{step}-{i}" for i in range(20))], draw_texts(rng, 30, words), strict=True))
         added[f"odd{step}"] = f"w{9 + step} = 1"
         changes = [("remove", id_, None) for id_ in [*gone, "nobody"]] + [("add", *pair) for pair in added.items()]
         rng.shuffle(changes)
@@ -75,8 +75,8 @@ def test_an_update_equals_a_rebuild(spark, tmp_path, stride, monkeypatch):
         maps = pa.array([list(row.attributes.items()) for row in rows], pa.map_(pa.string(), pa.string()))
         found = index.match_many(pa.table({"m": maps}))
         want = {(rows[e].event_id, s) for e, s in zip(*(c.to_pylist() for c in found.columns), strict=True)}
-        assert pairs(tws.match(looked, path)) == want
-        assert pairs(tws.match(looked, path, plan="routed")) == want
+        assert collect_pairs(tws.match(looked, path)) == want
+        assert collect_pairs(tws.match(looked, path, plan="routed")) == want
 
 
 def test_only_touched_shards_are_built(spark, tmp_path):
@@ -90,8 +90,8 @@ def test_only_touched_shards_are_built(spark, tmp_path):
     assert len(same) == 7
     assert second.subscriptions == 80
     event = spark.createDataFrame([(0, {"a3": "7"}), (1, {"a3": "3"})], "event_id int, attributes map<string, string>")
-    assert pairs(tws.match(event, tmp_path / "i")) == {(0, 100)}
-    assert pairs(tws.match(event, tmp_path / "i", version=1)) == {(1, 3)}
+    assert collect_pairs(tws.match(event, tmp_path / "i")) == {(0, 100)}
+    assert collect_pairs(tws.match(event, tmp_path / "i", version=1)) == {(1, 3)}
 
 
 def test_changes_that_apply_to_nothing_commit_nothing(spark, tmp_path, caplog):
@@ -130,7 +130,7 @@ def test_bad_changes_go_to_quarantine_and_the_others_are_applied(spark, tmp_path
     assert (version.version, version.quarantined) == (2, len(bad))
     assert tws.list_versions(path)[-1] == version
     event = spark.createDataFrame([(0, {"x": "1"})], "event_id int, attributes map<string, string>")
-    assert pairs(tws.match(event, path)) == {(0, "kept"), (0, "good"), (0, "twice")}
+    assert collect_pairs(tws.match(event, path)) == {(0, "kept"), (0, "good"), (0, "twice")}
     found = spark.read.parquet(str(path / "quarantine"))
     assert found.columns == ["operation", "id", "expression", "position", "reason", "version"]
     rows = found.collect()
@@ -153,7 +153,7 @@ def test_changes_by_other_names_and_the_preferred_of_several(spark, tmp_path):
     version = tws.update(named, path, id="key", expression="rule", operation="what", prefer="at")
     assert version.quarantined == 2
     event = spark.createDataFrame([(0, {"x": "1"})], "event_id int, attributes map<string, string>")
-    assert pairs(tws.match(event, path)) == {(0, "a"), (0, "c")}
+    assert collect_pairs(tws.match(event, path)) == {(0, "a"), (0, "c")}
 
 
 def test_changes_that_cannot_be_used_at_all(spark, tmp_path):
@@ -182,7 +182,7 @@ def test_a_lost_race_changes_nothing(spark, tmp_path, monkeypatch):
         tws.update(spark.createDataFrame([("add", "slow", "x = 1"), ("add", "bad", "x =")], CHANGES), path)
     assert not (path / "quarantine").exists()
     event = spark.createDataFrame([(0, {"x": "1"})], "event_id int, attributes map<string, string>")
-    assert pairs(tws.match(event, path)) == {(0, "a"), (0, "quick")}
+    assert collect_pairs(tws.match(event, path)) == {(0, "a"), (0, "quick")}
 
 
 @pytest.mark.slow
@@ -203,7 +203,7 @@ def test_a_build_does_not_undo_an_update(spark, tmp_path, monkeypatch):
     with pytest.raises(tw.ConflictError, match="version 2"):
         tws.build(subs, path)
     event = spark.createDataFrame([(0, {"x": "1"})], "event_id int, attributes map<string, string>")
-    assert pairs(tws.match(event, path)) == {(0, "a"), (0, "quick")}
+    assert collect_pairs(tws.match(event, path)) == {(0, "a"), (0, "quick")}
 
 
 def test_an_index_grows_new_shards(spark, tmp_path, monkeypatch):
@@ -221,7 +221,7 @@ def test_an_index_grows_new_shards(spark, tmp_path, monkeypatch):
     assert [shard.subscriptions for shard in version.shards] == [10, 10, 8]
     event = spark.createDataFrame([(0, {"x": "1", "y": "1"})], "event_id int, attributes map<string, string>")
     for plan in ("local", "routed"):
-        found = {id_ for _, id_ in pairs(tws.match(event, path, plan=plan))}
+        found = {id_ for _, id_ in collect_pairs(tws.match(event, path, plan=plan))}
         assert found == {id_ for id_, _ in before} | {id_ for _, id_, _ in changes}
 
 
@@ -232,15 +232,15 @@ def test_sql(spark, tmp_path):
     rows = [(10, {"x": "1"}), (20, {"y": "a", "x": "1"}), (30, None)]
     spark.createDataFrame(rows, "event_id int, attributes map<string, string>").createOrReplaceTempView("sql_events")
     query = f"SELECT * FROM tellwhen_match(TABLE(sql_events), '{tmp_path / 'i'}')"
-    assert pairs(spark.sql(query)) == {("10", "1"), ("20", "1"), ("20", "2")}
+    assert collect_pairs(spark.sql(query)) == {("10", "1"), ("20", "1"), ("20", "2")}
     spark.createDataFrame([("e", 1, "a")], "event_id string, x int, y string").createOrReplaceTempView("sql_wide")
     wide = f"SELECT subscription_id FROM tellwhen_match(TABLE(sql_wide), '{tmp_path / 'i'}') WHERE event_id = 'e'"
-    assert pairs(spark.sql(wide)) == {("1",), ("2",)}
+    assert collect_pairs(spark.sql(wide)) == {("1",), ("2",)}
     spark.sql("SELECT 1 AS event_id, named_struct('x', 1, 'event_id', 5) AS attributes").createOrReplaceTempView(
         "sql_one"
     )
     one = f"SELECT * FROM tellwhen_match(TABLE(sql_one), '{tmp_path / 'i'}')"
-    assert pairs(spark.sql(one)) == {("1", "1")}
+    assert collect_pairs(spark.sql(one)) == {("1", "1")}
     spark.sql("SELECT 1 AS event_id, parse_json('{}') AS attributes").createOrReplaceTempView("sql_variant")
     with pytest.raises(Exception, match="to_json"):
         spark.sql(one.replace("sql_one", "sql_variant")).collect()
@@ -273,7 +273,7 @@ def test_an_update_brings_new_kinds_of_predicates(spark, tmp_path):
     parsed = {id_: tw.parse(text) for id_, text in (known | added).items()}
     want = {(e, i) for e, row in enumerate(rows) for i, x in parsed.items() if x.evaluate(row) is True}
     for plan in ("local", "routed"):
-        assert pairs(tws.match(looked, tmp_path / "i", plan=plan)) == want
+        assert collect_pairs(tws.match(looked, tmp_path / "i", plan=plan)) == want
 
 
 def test_labels_that_move_twice_in_one_update(tmp_path, monkeypatch):
@@ -285,7 +285,7 @@ def test_labels_that_move_twice_in_one_update(tmp_path, monkeypatch):
         texts = [(i, f"x = 'a{'b' * part}{chr(97 + i)}' OR x > 'a'", None, None, None, None) for i in range(12)]
         write_block(folder, texts, tw.Schema())
         names.append(folder.name)
-    first, _ = extend_dictionary(empty_dictionary(tmp_path), Blocks(tmp_path, names[:1]))
+    first, _ = extend_dictionary(write_empty_dictionary(tmp_path), Blocks(tmp_path, names[:1]))
     before = read_dictionary(tmp_path / first).by_name["x"].string
     after_name, moved = extend_dictionary(tmp_path / first, Blocks(tmp_path, names[1:]))
     after = read_dictionary(tmp_path / after_name).by_name["x"].string
@@ -296,6 +296,6 @@ def test_labels_that_move_twice_in_one_update(tmp_path, monkeypatch):
     assert after_name != first
 
 
-def empty_dictionary(folder):
+def write_empty_dictionary(folder):
     attributes = Attributes()
     return write_dictionary(folder, attributes, dictionary_arrays(attributes), Profile())

@@ -27,7 +27,7 @@ CHOICES = {
 
 
 @pytest.fixture
-def _twice():
+def register_twice():
     before = dict(FUNCTIONS)
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # as it is for functions of a script
     tw.function(lambda x: 2 * x, name="twice")
@@ -37,7 +37,7 @@ def _twice():
     FUNCTIONS.update(before)
 
 
-@pytest.mark.usefixtures("_twice")
+@pytest.mark.usefixtures("register_twice")
 def test_the_same_as_in_process(spark, tmp_path):
     rng = random.Random(5)
     rows = [

@@ -24,7 +24,7 @@ UNSTAGED_PRICE = (
 )
 
 
-def expression(rng):
+def draw_expression(rng):
     parts = [
         f"price {rng.choice(['<', '>=', '='])} {rng.choice([5, 7.5, 12])}",
         f"n IN ({rng.randint(0, 5)}, {rng.randint(3, 9)})",
@@ -38,7 +38,7 @@ def expression(rng):
     return rng.choice(["", "", "NOT "]) + f"({joined})"
 
 
-def row(rng):
+def draw_row(rng):
     def maybe(value):
         return value if rng.random() < 0.7 else None
 
@@ -53,7 +53,7 @@ def row(rng):
     }
 
 
-def oracle(texts, rows):
+def match_with_oracle(texts, rows):
     parsed = {i: tw.parse(text) for i, text in texts.items()}
     return {(e, i) for e, row in enumerate(rows) for i, x in parsed.items() if x.evaluate(row) is True}
 
@@ -64,8 +64,8 @@ FORMS = ["struct", "json", "variant", "map of text", "map of unions", "map of va
 @pytest.fixture(scope="module")
 def shop(spark, tmp_path_factory):
     rng = random.Random(5)
-    texts = {f"s{i}": expression(rng) for i in range(250)}
-    rows = [row(rng) for _ in range(300)]
+    texts = {f"s{i}": draw_expression(rng) for i in range(250)}
+    rows = [draw_row(rng) for _ in range(300)]
     subs = spark.createDataFrame(list(texts.items()), "id string, expression string").repartition(3)
     paths = {}
     for shards in (1, 2, 5):
@@ -83,7 +83,7 @@ def shop(spark, tmp_path_factory):
     return paths, wide, rows, want, texts
 
 
-def pairs(frame):
+def collect_pairs(frame):
     rows = [tuple(row) for row in frame.collect()]
     assert len(rows) == len(set(rows))
     return set(rows)
@@ -95,10 +95,10 @@ def pairs(frame):
 def test_plans_shards_and_partitions(shop, plan, shards, partitions):
     paths, wide, _, want, _ = shop
     events = wide.repartition(partitions)
-    assert pairs(tws.match(events, paths[shards], attributes=None, plan=plan)) == want
+    assert collect_pairs(tws.match(events, paths[shards], attributes=None, plan=plan)) == want
 
 
-def as_text(value):
+def format_value(value):
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -109,14 +109,14 @@ def test_forms_of_events(spark, shop, form):
     paths, wide, rows, want, texts = shop
     if form == "columns":
         names = [name for name in wide.columns if name != "event_id"]
-        assert pairs(tws.match(wide.withColumn("noise", wide.n), paths[2], attributes=names)) == want
+        assert collect_pairs(tws.match(wide.withColumn("noise", wide.n), paths[2], attributes=names)) == want
         return
     if form == "struct":
         events = wide.selectExpr("event_id", "struct(price, n, genre, sold, day, at, tags) as attributes")
     else:
         # Without lists, which a map of scalars cannot hold; the wish is the oracle's on what is left.
         rows = [{k: v for k, v in r.items() if v is not None and (k != "tags" or "map" not in form)} for r in rows]
-        want = oracle(texts, rows)
+        want = match_with_oracle(texts, rows)
         encoded = [json.dumps(r, default=str) for r in rows]
         events = spark.createDataFrame(list(enumerate(encoded)), "event_id long, attributes string")
         if form == "variant":
@@ -124,7 +124,7 @@ def test_forms_of_events(spark, shop, form):
         elif form == "map of variants":
             events = events.selectExpr("event_id", "cast(parse_json(attributes) as map<string, variant>) as attributes")
         elif form == "map of text":
-            maps = [{k: as_text(v) for k, v in r.items()} for r in rows]
+            maps = [{k: format_value(v) for k, v in r.items()} for r in rows]
             events = spark.createDataFrame(list(enumerate(maps)), "event_id long, attributes map<string, string>")
         elif form == "map of unions":
             union = "struct<i: long, d: double, s: string, b: boolean, t: timestamp, day: date>"
@@ -135,7 +135,7 @@ def test_forms_of_events(spark, shop, form):
             ]
             events = spark.createDataFrame(list(enumerate(maps)), f"event_id long, attributes map<string, {union}>")
     for plan in ("local", "routed"):
-        assert pairs(tws.match(events.repartition(3), paths[5], plan=plan)) == want
+        assert collect_pairs(tws.match(events.repartition(3), paths[5], plan=plan)) == want
 
 
 def test_random_expressions_agree_with_the_oracle(spark, tmp_path):
@@ -151,8 +151,8 @@ def test_random_expressions_agree_with_the_oracle(spark, tmp_path):
     events = spark.createDataFrame(list(enumerate(rows)), "event_id int, attributes map<string, string>")
     tws.build(spark.createDataFrame(texts, "id int, expression string"), tmp_path / "i", shards=4)
     for plan in ("local", "routed"):
-        assert pairs(tws.match(events, tmp_path / "i", plan=plan)) == want
-    assert pairs(events.transform(tws.make_matcher(tmp_path / "i"))) == want
+        assert collect_pairs(tws.match(events, tmp_path / "i", plan=plan)) == want
+    assert collect_pairs(events.transform(tws.make_matcher(tmp_path / "i"))) == want
 
 
 @pytest.mark.slow
@@ -170,7 +170,7 @@ def test_every_engine(spark, tmp_path, spec):
         want = {(e, i) for e, row in enumerate(rows) for i, one in known.items() if one.evaluate(row) is True}
         assert want
         for plan in ("local", "routed"):
-            assert pairs(tws.match(frame, path, plan=plan)) == want
+            assert collect_pairs(tws.match(frame, path, plan=plan)) == want
         fresh = {i: random_expression(rng, depth=3) for i in (*range(20), *range(200, 220))}
         changes = [("add", i, str(expression)) for i, expression in fresh.items()]
         changes += [("remove", i, None) for i in range(100, 120)]
@@ -194,12 +194,17 @@ def test_undefined_values_are_counted(spark, tmp_path):
     events = spark.createDataFrame(rows, "event_id long, attributes map<string, string>")
     for plan in ("local", "routed"):
         seen = Observation("seen")
-        assert pairs(tws.match(events, tmp_path / "i", plan=plan, observe=seen)) == {(0, 2), (0, 3), (1, 1), (1, 3)}
+        assert collect_pairs(tws.match(events, tmp_path / "i", plan=plan, observe=seen)) == {
+            (0, 2),
+            (0, 3),
+            (1, 1),
+            (1, 3),
+        }
         assert seen.get == {"undefined": 2}
     texts = [(0, '{"price": 3'), (1, '{"price": 3}'), (2, "[]"), (3, None)]
     events = spark.createDataFrame(texts, "event_id long, attributes string")
     seen = Observation("malformed")
-    assert pairs(tws.match(events, tmp_path / "i", observe=seen)) == {(1, 1), (1, 3)}
+    assert collect_pairs(tws.match(events, tmp_path / "i", observe=seen)) == {(1, 1), (1, 3)}
     assert seen.get == {"undefined": 2}
 
 
@@ -276,7 +281,7 @@ def test_presence_decides_where_an_event_goes(spark, tmp_path):
     rows = [{"p": True, "r": 1}, {"q": 1, "r": 1}, {"p": [], "q": None}, {}, {"p": 1, "q": [None]}, {"p": float("nan")}]
     events = spark.createDataFrame([(e, json.dumps(r)) for e, r in enumerate(rows)], "event_id int, attributes string")
     for plan in ("local", "routed"):
-        assert pairs(tws.match(events, tmp_path / "i", plan=plan)) == oracle(texts, rows)
+        assert collect_pairs(tws.match(events, tmp_path / "i", plan=plan)) == match_with_oracle(texts, rows)
 
 
 def test_an_index_that_was_deleted_and_built_again(spark, tmp_path):
@@ -284,7 +289,7 @@ def test_an_index_that_was_deleted_and_built_again(spark, tmp_path):
     for name in ("old", "new"):
         shutil.rmtree(tmp_path / "i", ignore_errors=True)
         tws.build(spark.createDataFrame([(name, "x = 1")], "id string, expression string"), tmp_path / "i", shards=1)
-        assert pairs(tws.match(event, tmp_path / "i")) == {(0, name)}
+        assert collect_pairs(tws.match(event, tmp_path / "i")) == {(0, name)}
 
 
 def test_two_matches_in_one_query_and_odd_names(spark, tmp_path):
@@ -308,11 +313,11 @@ def test_names_that_spark_would_take_apart(spark, tmp_path, plan):
     rows = [(str(n), tuple(event.values())) for n, event in enumerate(values)]
     wanted = {("0", name) for name in ODD}
     structs = spark.createDataFrame(rows, f"event_id string, attributes struct<{fields.replace(' int', ': int')}>")
-    assert pairs(tws.match(structs, tmp_path / "i", plan=plan)) == wanted
+    assert collect_pairs(tws.match(structs, tmp_path / "i", plan=plan)) == wanted
     wide = spark.createDataFrame([(n, *event) for n, event in rows], f"`odd.id` string, {fields}")
-    assert pairs(tws.match(wide, tmp_path / "i", event_id="odd.id", attributes=None, plan=plan)) == wanted
+    assert collect_pairs(tws.match(wide, tmp_path / "i", event_id="odd.id", attributes=None, plan=plan)) == wanted
     few = tws.match(wide, tmp_path / "i", event_id="odd.id", attributes=["a.b", "price"], plan=plan)
-    assert pairs(few) == {("0", "a.b"), ("0", "price")}
+    assert collect_pairs(few) == {("0", "a.b"), ("0", "price")}
     twice = wide.toDF("event_id", "x", "x", "y", "z", "u", "v")
     with pytest.raises(tw.SchemaError, match="2 columns are called 'x'"):
         tws.match(twice, tmp_path / "i", attributes=None)
@@ -336,7 +341,7 @@ def test_a_query_that_waited_while_many_versions_were_committed(spark, tmp_path,
     early = tws.match(events, path)
     tws.build(subs.withColumn("id", F.lit("second")), path, keep=0)
     tws.build(subs.withColumn("id", F.lit("third")), path, keep=0)
-    assert pairs(early) == {(0, "first")}
+    assert collect_pairs(early) == {(0, "first")}
     assert [version.version for version in tws.list_versions(path)] == [1, 3]
     monkeypatch.setattr("tellwhen.warehouse.leases.LEASE_SECONDS", -1)
     tws.build(subs, path, keep=0)

@@ -25,7 +25,7 @@ for generation in range(100):
 """
 
 
-def matches(spark, path):
+def collect_matches(spark, path):
     event = spark.createDataFrame(
         [(g, {"x": "7", "g": str(g)}) for g in range(100)], "event_id int, attributes map<string, string>"
     )
@@ -46,7 +46,7 @@ def test_a_killed_build_leaves_the_previous_version(spark, tmp_path, monkeypatch
         time.sleep(rng.random() * 4)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        (row,) = matches(spark, tmp_path / "i")
+        (row,) = collect_matches(spark, tmp_path / "i")
         assert row["count"] == 200
         assert tws.list_versions(tmp_path / "i")[-1].subscriptions == 20_000
     # What the dead left behind goes away with the next commit; and, once nobody uses them, all older versions.
