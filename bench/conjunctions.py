@@ -94,7 +94,7 @@ def make_overview_table(case: Case, count: int, engines: list[str]) -> Table:
     store, slots = store_subscriptions(case.work, count)
     events = encode_events(case.work, EVENTS, store)
     shared = sum(array.nbytes for array in store.arrays().values())
-    built: dict[str, BuiltEngine] = {}
+    built_engines: dict[str, BuiltEngine] = {}
     for name in engines:
         make(name, store).insert(slots[:100])  # compiles the kernels, if they are not in the cache
         gc.collect()
@@ -103,19 +103,21 @@ def make_overview_table(case: Case, count: int, engines: list[str]) -> Table:
         engine.insert(slots)
         engine.run_upkeep()
         seconds = time.perf_counter() - begin
-        built[name] = BuiltEngine(engine.reader(), seconds, (engine.stats()["bytes"] + shared) / count)
-    matches = {name: len(engine.reader.match(events).slot) for name, engine in built.items()}
+        built_engines[name] = BuiltEngine(engine.reader(), seconds, (engine.stats()["bytes"] + shared) / count)
+    matches = {name: len(engine.reader.match(events).slot) for name, engine in built_engines.items()}
     if len(set(matches.values())) > 1:
         raise AssertionError(f"the engines find different numbers of matches: {matches}")
-    times = time_interleaved({name: partial(engine.reader.match, events) for name, engine in built.items()})
+    times = time_interleaved({name: partial(engine.reader.match, events) for name, engine in built_engines.items()})
     table = Table(
         "engine", "ms / event", "noise", "of scan", "target", "candidates", "build s", "target", "bytes each", "target",
         title=f"{case.title}: {matches[engines[0]] / EVENTS:,.0f} matches per event of {count:,}",
     )  # fmt: skip
     first_events = take_first(events, EVENTS_WITH_CANDIDATES)
     for name, timing in times.items():
-        candidates = built[name].reader.count_candidates(first_events) / EVENTS_WITH_CANDIDATES
-        table.add_row(*_format_cells(name, built[name], timing, times.get("scan"), candidates, case.target, count))
+        candidates = built_engines[name].reader.count_candidates(first_events) / EVENTS_WITH_CANDIDATES
+        table.add_row(
+            *_format_cells(name, built_engines[name], timing, times.get("scan"), candidates, case.target, count)
+        )
     return table
 
 

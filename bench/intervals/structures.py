@@ -120,10 +120,12 @@ class SpaceLists(IntervalStructure):
         domain, tree = np.zeros(count, dtype=np.int32), PSTree()
         tree.ensure_domains(1)
         tree.insert(domain, low, high)
-        each = np.arange(count + 1)
-        spaces = tree.number_spaces(Predicates(domain, np.zeros(count, dtype=np.uint8), each, low, high), each[:-1])
-        ranges = ListRanges(each[:-1], each[1:], spaces.first, spaces.last)
-        list_start, numbers = place_postings(each[:-1], each, ranges, spaces.total)
+        offsets = np.arange(count + 1)
+        spaces = tree.number_spaces(
+            Predicates(domain, np.zeros(count, dtype=np.uint8), offsets, low, high), offsets[:-1]
+        )
+        ranges = ListRanges(offsets[:-1], offsets[1:], spaces.first, spaces.last)
+        list_start, numbers = place_postings(offsets[:-1], offsets, ranges, spaces.total)
         return SpaceArrays(spaces.cuts, list_start, numbers.astype(np.int32))
 
     def _stab(self, queries: Queries) -> None:
