@@ -157,17 +157,10 @@ def extend_dictionary(before: Path, blocks: Blocks) -> tuple[str, dict[int, Labe
     attributes = read_dictionary(before)
     moved: dict[int, LabelMoves] = {}
     for block in range(len(blocks)):
-        added = blocks.read(block).store.attributes
-        for number, key in enumerate(added.list_domain_keys()):
-            domain = attributes.get_or_create_by_key(key)
-            if key.kind in LABELLED_KINDS:
-                dictionary = attributes.get_dictionary(domain)
-                new = dictionary.find_missing(added.get_dictionary(number).keys)
-                if new and not dictionary.add(new):
-                    after, moves = dictionary.relabel(new)
-                    attributes = attributes.copy_with_dictionary(after)
-                    earlier = moved.get(domain)
-                    moved[domain] = moves if earlier is None else LabelMoves(earlier.old, moves.map_points(earlier.new))
+        attributes, all_moves = attributes.extend(blocks.read(block).store.attributes)
+        for domain, moves in all_moves:
+            earlier = moved.get(domain)
+            moved[domain] = moves if earlier is None else LabelMoves(earlier.old, moves.map_points(earlier.new))
     folder = write_dictionary(blocks.staged, attributes, dictionary_arrays(attributes), read_profile(before))
     return folder.name, moved
 
