@@ -29,9 +29,9 @@ from tellwhen.index.subscriptions import ParsedSubscription, Rejected, Subscript
 from tellwhen.kernels.arrays import F64, I32
 from tellwhen.language.ast import Expr
 from tellwhen.language.schema import Schema
-from tellwhen.persistence.attributes import describe_attributes, collect_dictionary_arrays, restore_attributes
+from tellwhen.persistence.attributes import collect_dictionary_arrays, describe_attributes, restore_attributes
 from tellwhen.profile import Profile, TypicalEvents
-from tellwhen.relaxed.index import Relaxed
+from tellwhen.relaxed.index import RelaxedRanker
 
 COMPACT_MIN = 4_096
 """Compact once more than 4,096 slots are removed and they are over half of all."""
@@ -270,9 +270,9 @@ class Shard:
         return Columns(self.payloads)
 
     @cached_property
-    def relaxed(self) -> Relaxed:
+    def relaxed(self) -> RelaxedRanker:
         """Its index for relaxed matching, which is built as it is needed."""
-        return Relaxed(self.store.scores)
+        return RelaxedRanker(self.store.scores)
 
     # whole or not at all
 

@@ -25,7 +25,7 @@ from tellwhen.index.payloads import Payloads
 from tellwhen.index.subscriptions import ParsedSubscription, parse_subscription
 from tellwhen.language.schema import Schema
 from tellwhen.persistence import directory
-from tellwhen.persistence.attributes import describe_attributes, collect_dictionary_arrays, restore_attributes
+from tellwhen.persistence.attributes import collect_dictionary_arrays, describe_attributes, restore_attributes
 from tellwhen.spark.columns import (
     get_id_type,
     select_parsed,

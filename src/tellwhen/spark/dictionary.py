@@ -22,7 +22,7 @@ from tellwhen.compile.attributes import LABELLED_KINDS, Attributes, DomainKey
 from tellwhen.compile.dictionary import LabelMoves, spread_labels
 from tellwhen.containers.texts import Texts
 from tellwhen.persistence import directory
-from tellwhen.persistence.attributes import describe_attributes, collect_dictionary_arrays
+from tellwhen.persistence.attributes import collect_dictionary_arrays, describe_attributes
 from tellwhen.profile import Profile
 from tellwhen.spark.blocks import Blocks
 from tellwhen.spark.tasks import Task, make_rows, map_batches, run_tasks
