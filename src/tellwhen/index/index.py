@@ -606,8 +606,8 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
     def _relaxed(self, state: State, k: int, factors: Mapping[str, float], where: Where) -> Callable[[Events], Best]:
         view = state.view
         if where is not None:
-            view = view.only(state.shard.payload_columns.filter(where, state.slots).keeps)
-        return lambda events: state.shard.relaxed.best(view, events, state.most(k), factors)
+            view = view.select(state.shard.payload_columns.filter(where, state.slots).keeps)
+        return lambda events: state.shard.relaxed.rank(view, events, state.most(k), factors)
 
     def top_k_many(
         self,

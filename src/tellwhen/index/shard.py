@@ -29,9 +29,9 @@ from tellwhen.index.subscriptions import ParsedSubscription, Rejected, Subscript
 from tellwhen.kernels.arrays import F64, I32
 from tellwhen.language.ast import Expr
 from tellwhen.language.schema import Schema
-from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
+from tellwhen.persistence.attributes import collect_dictionary_arrays, describe_attributes, restore_attributes
 from tellwhen.profile import Profile, TypicalEvents
-from tellwhen.relaxed.index import Relaxed
+from tellwhen.relaxed.index import RelaxedRanker
 
 COMPACT_MIN = 4_096
 """Compact once more than 4,096 slots are removed and they are over half of all."""
@@ -270,9 +270,9 @@ class Shard:
         return Columns(self.payloads)
 
     @cached_property
-    def relaxed(self) -> Relaxed:
+    def relaxed(self) -> RelaxedRanker:
         """Its index for relaxed matching, which is built as it is needed."""
-        return Relaxed(self.store.scores)
+        return RelaxedRanker(self.store.scores)
 
     # whole or not at all
 
@@ -349,15 +349,15 @@ class Shard:
         """All of it, the attributes and the profile included: arrays by part and name, and JSON."""
         attributes = self.store.attributes
         arrays = self.arrays() | {
-            "dictionaries": dictionary_arrays(attributes),
+            "dictionaries": collect_dictionary_arrays(attributes),
             "profile": {"json": np.frombuffer(self.profile.to_bytes(), dtype=np.uint8)},
         }
-        return arrays, self.meta() | {"attributes": attributes_meta(attributes)}
+        return arrays, self.meta() | {"attributes": describe_attributes(attributes)}
 
     @classmethod
     def of_parts(cls, arrays: Mapping[str, Mapping[str, np.ndarray]], meta: Mapping[str, Any]) -> Shard:
         """The shard that `parts` took apart."""
-        attributes = restored_attributes(meta["attributes"], arrays["dictionaries"])
+        attributes = restore_attributes(meta["attributes"], arrays["dictionaries"])
         profile = Profile.from_bytes(arrays["profile"]["json"].tobytes())
         return cls.restored(arrays, meta, attributes, profile)
 

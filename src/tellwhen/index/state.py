@@ -29,7 +29,7 @@ from tellwhen.index.mismatches import Mismatches
 from tellwhen.index.shard import Shard, ShardMark
 from tellwhen.index.slots import SlotsById, unknown
 from tellwhen.kernels.arrays import I32
-from tellwhen.relaxed.index import View
+from tellwhen.relaxed.index import StoreView
 
 COMPACT_AT_ONCE = 10_000
 """Up to this many subscriptions are compacted within a change; more of them in the background, if there are texts."""
@@ -55,14 +55,14 @@ class State(NamedTuple):
     length: int
     slots: int
     version: int
-    view: View
+    view: StoreView
 
     @classmethod
     def of(cls, shard: Shard) -> State:
         """As the shard is now."""
         ids, engine, store = shard.ids, shard.engines, shard.store
         facts = ids, ids.type, len(engine), len(store), store.version
-        return cls(shard, engine.reader(), store.attributes, *facts, View.of(store))
+        return cls(shard, engine.reader(), store.attributes, *facts, StoreView.from_store(store))
 
     def most(self, k: int) -> int:
         """How many results there can be, of k that are wanted."""

@@ -24,7 +24,7 @@ from tellwhen.index.payloads import Payloads
 from tellwhen.index.shard import Shard
 from tellwhen.kernels.arrays import I32
 from tellwhen.persistence import directory
-from tellwhen.persistence.attributes import restored_attributes
+from tellwhen.persistence.attributes import restore_attributes
 from tellwhen.persistence.paths import resolve_path
 from tellwhen.profile import Profile
 from tellwhen.warehouse.leases import renew_lease
@@ -82,7 +82,7 @@ def open_version(path: str | os.PathLike[str], version: int | None = None, *, ve
 def read_dictionary(folder: Path, verify: bool = True) -> Attributes:
     """Read the attributes that the shards of a version share, mapped into memory."""
     parts, meta = directory.load(folder, verify)
-    return restored_attributes(meta["attributes"], parts["dictionaries"])
+    return restore_attributes(meta["attributes"], parts["dictionaries"])
 
 
 def read_profile(folder: Path) -> Profile:

@@ -419,7 +419,7 @@ def test_mistakes_that_people_make():
     Path("event.json").write_text('{"price": 12}')
     assert "event.json is a file: write @event.json" in told(run("explain", "index", "cheap", "event.json", code=1))
     os.makedirs("served/tenants/default")
-    assert "a service keeps its indexes in tenants/<name>/index" in told(run("inspect", "served", code=1))
+    assert "the indexes of a service are in tenants/<name>/index" in told(run("inspect", "served", code=1))
 
 
 @pytest.mark.usefixtures("work")

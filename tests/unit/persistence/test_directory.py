@@ -1,4 +1,4 @@
-"""Is a saved index whole or refused, whatever happens to its files?"""
+"""A saved index is loaded complete or not at all, whatever happens to its files."""
 
 import json
 import multiprocessing
@@ -19,7 +19,7 @@ from tellwhen.testing.engine_checks import check_matches, random_event, random_e
 pytestmark = pytest.mark.late
 
 
-def filled(engine, seed=1, count=120):
+def make_index(engine, seed=1, count=120):
     rng = random.Random(seed)
     index, known = tw.Index(engine), {}
     while len(known) < count:
@@ -36,10 +36,10 @@ def filled(engine, seed=1, count=120):
     return index, known, [random_event(rng) for _ in range(10)]
 
 
-@pytest.mark.parametrize("built", [False, True])
-def test_an_index_comes_back_and_goes_on(tmp_path, engine, built):
-    index, known, events = filled(engine)
-    if built:
+@pytest.mark.parametrize("is_rebuilt", [False, True])
+def test_a_loaded_index_equals_the_saved_one_and_can_change(tmp_path, engine, is_rebuilt):
+    index, known, events = make_index(engine)
+    if is_rebuilt:
         index.rebuild()
     index.save(tmp_path / "idx")
     loaded = tw.Index.load(tmp_path / "idx")
@@ -80,7 +80,7 @@ def test_an_empty_index(tmp_path, engine):
 
 @pytest.fixture
 def saved(tmp_path):
-    index, known, events = filled("auto", count=40)
+    index, known, events = make_index("auto", count=40)
     index.rebuild().save(tmp_path / "idx")
     return tmp_path / "idx", known, events
 
@@ -100,7 +100,7 @@ def test_every_flipped_byte_is_noticed(saved):
             except tw.FormatError as error:
                 assert str(path) in str(error)
             else:
-                # White space and the like in the manifest: it reads the same.
+                # A flip in white space of the manifest leaves the JSON the same.
                 assert file.name == "manifest.json"
                 assert json.loads(damaged) == json.loads(whole)
         file.write_bytes(whole)
@@ -119,7 +119,7 @@ def test_missing_and_short_files_are_noticed(saved):
         if file.name == "manifest.json":
             with pytest.raises(tw.FormatError):
                 tw.Index.load(path)
-        else:  # a save that was killed had begun to append
+        else:  # as if a save was killed while it appended
             check_matches(tw.Index.load(path), known, events)
         file.unlink()
         with pytest.raises(tw.FormatError, match="missing"):
@@ -164,8 +164,8 @@ def _grow_for_ever(path, ready):
             ready.set()
 
 
-def after_kills(target, path, seconds):
-    """Kill a process that saves to the path, within so many seconds, and load what is there; four times."""
+def load_after_kills(target, path, seconds):
+    """Four times: kill a process that saves to the path after up to `seconds`, and yield the loaded index."""
     context = multiprocessing.get_context("spawn")
     rng = random.Random(4)
     for _ in range(4):
@@ -183,7 +183,7 @@ def after_kills(target, path, seconds):
 def test_a_kill_while_merging_and_saving_leaves_a_whole_index(tmp_path):
     path = tmp_path / "idx"
     tw.Index("auto", pending=5).add_many((i, f"x >= {i} AND s <> 'word {i}'") for i in range(200)).save(path)
-    for loaded in after_kills(_grow_for_ever, path, 0.3):
+    for loaded in load_after_kills(_grow_for_ever, path, 0.3):
         assert loaded.match({"x": 10**7, "s": "other"}) == list(range(len(loaded)))
         assert loaded.match({"x": 250, "s": "word 3"}) == [i for i in range(min(251, len(loaded))) if i != 3]
     assert len(loaded) > 200
@@ -193,7 +193,7 @@ def test_a_kill_leaves_a_whole_index(tmp_path):
     path = tmp_path / "idx"
     tw.Index("scan").add_many((i, f"x >= {i}") for i in range(200)).save(path)
     lengths = set()
-    for loaded in after_kills(_save_for_ever, path, 0.2):
+    for loaded in load_after_kills(_save_for_ever, path, 0.2):
         lengths.add(len(loaded))
         assert len(loaded.match({"x": 1000})) == len(loaded)
     assert lengths <= {200, 300}
@@ -252,10 +252,10 @@ def test_processes_save_and_load_at_the_same_time(tmp_path):
     assert len(list(path.iterdir())) == 2
 
 
-def test_a_save_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
+def test_a_failed_save_keeps_the_previous_index(tmp_path, monkeypatch):
     path = tmp_path / "idx"
     tw.Index().add(1, "x = 1").save(path)
-    monkeypatch.setattr(files, "write", lambda *_: 1 / 0)
+    monkeypatch.setattr(files, "write_array", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         tw.Index().add(2, "x = 1").save(path)
     monkeypatch.undo()
@@ -263,19 +263,19 @@ def test_a_save_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
     assert len(list(path.iterdir())) == 2
 
 
-def written(monkeypatch):
-    """By file: the bytes that are written from now on."""
-    found = {}
-    put = files._put
+def count_written_bytes(monkeypatch):
+    """Return a dict that counts the bytes written to each file from now on."""
+    counts = {}
+    write_bytes = files._write_bytes
 
-    def noted(descriptor, data, durable):
+    def write_and_count(descriptor, data, durable):
         name = os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}"))
         if len(data):
-            found[name] = found.get(name, 0) + len(data)
-        put(descriptor, data, durable)
+            counts[name] = counts.get(name, 0) + len(data)
+        write_bytes(descriptor, data, durable)
 
-    monkeypatch.setattr(files, "_put", noted)
-    return found
+    monkeypatch.setattr(files, "_write_bytes", write_and_count)
+    return counts
 
 
 @pytest.mark.slow
@@ -285,25 +285,27 @@ def test_saving_after_a_small_change_writes_little(tmp_path, monkeypatch):
     index.add_many(known).rebuild().save(tmp_path / "idx")
     whole = sum(file.stat().st_size for file in tmp_path.rglob("data-*/*"))
     for step in range(3):
-        index = tw.Index.load(tmp_path / "idx") if step == 1 else index  # it knows nothing of the other one's saving
+        index = (
+            tw.Index.load(tmp_path / "idx") if step == 1 else index
+        )  # which does not know what the saved index wrote
         known[f"new {step}"] = tw.parse(f"x = {step} AND s = 'word 7'")
         index.add(f"new {step}", known[f"new {step}"]).remove(step)
         del known[step]
-        noted = written(monkeypatch)
+        written = count_written_bytes(monkeypatch)
         index.save(tmp_path / "idx")
         monkeypatch.undo()
-        assert "store.subscriptions.died" in noted  # removals are written into it
-        assert not any(name.startswith("engine.segment-") for name in noted)
-        assert "texts.blocks" not in noted
-        assert noted["texts.last"] < 128 * 40
-        assert sum(noted.values()) < whole / 5
+        assert "store.subscriptions.died" in written  # removals are written into it
+        assert not any(name.startswith("engine.segment-") for name in written)
+        assert "texts.blocks" not in written
+        assert written["texts.last"] < 128 * 40
+        assert sum(written.values()) < whole / 5
         assert len(list((tmp_path / "idx").iterdir())) == 2
         events = [{"x": i, "s": f"word {i % 50}"} for i in (0, 1, 2, 7, 57, 2999)]
         check_matches(tw.Index.load(tmp_path / "idx"), known, events)
 
 
-def test_two_indexes_that_were_one_save_in_turn(tmp_path):
-    """Both would append to the same files."""
+def test_two_indexes_loaded_from_one_directory_save_in_turn(tmp_path):
+    """Both could append to the same files."""
     tw.Index().add_many((i, f"x = {i}") for i in range(100)).save(tmp_path / "idx")
     first, second = (tw.Index.load(tmp_path / "idx") for _ in range(2))
     for step in range(4):
@@ -315,7 +317,7 @@ def test_two_indexes_that_were_one_save_in_turn(tmp_path):
     assert first.match({"y": "first"}) == [f"first {k}" for k in range(4)]
 
 
-def test_where_there_are_no_links_all_is_written(tmp_path, monkeypatch):
+def test_without_links_all_files_are_written(tmp_path, monkeypatch):
     index = tw.Index().add_many((i, f"x = {i}") for i in range(100))
     index.save(tmp_path / "idx")
     monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(OSError("no links")))
@@ -323,7 +325,7 @@ def test_where_there_are_no_links_all_is_written(tmp_path, monkeypatch):
     assert tw.Index.load(tmp_path / "idx").match({"x": 5}) == [5, "new"]
 
 
-def test_what_a_killed_save_appended_is_left_alone(tmp_path):
+def test_bytes_that_a_killed_save_appended_are_ignored(tmp_path):
     index = tw.Index().add_many((i, f"x = {i}") for i in range(100))
     index.save(tmp_path / "idx")
     for file in tmp_path.glob("idx/data-*/*"):
@@ -333,20 +335,20 @@ def test_what_a_killed_save_appended_is_left_alone(tmp_path):
 
 
 @pytest.mark.parametrize("limit", [1000, 5000, 20_000])
-def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, limit):
+def test_a_full_disk_keeps_the_previous_index(tmp_path, monkeypatch, limit):
     index = tw.Index().add_many((i, f"a = {i} AND b < {i % 77}") for i in range(3000))
     index.save(tmp_path / "idx")
     reader = tw.Index.load(tmp_path / "idx")
     index.add_many((i + 10_000, f"a = {i} AND b < {i % 77}") for i in range(1500))
     write = os.write
 
-    def limited(descriptor, data):
+    def write_up_to_limit(descriptor, data):
         room = limit - os.fstat(descriptor).st_size
         if room <= 0:
             raise OSError(28, "No space left on device")
         return write(descriptor, data[:room])
 
-    monkeypatch.setattr(os, "write", limited)
+    monkeypatch.setattr(os, "write", write_up_to_limit)
     with pytest.raises(OSError, match="No space left"):
         index.save(tmp_path / "idx")
     monkeypatch.undo()
@@ -356,7 +358,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, limit):
     assert len(tw.Index.load(tmp_path / "idx")) == 4500
 
 
-def test_a_copy_by_links_is_not_touched(tmp_path):
+def test_a_copy_by_links_does_not_change(tmp_path):
     index = tw.Index().add_many((i, f"a = {i} AND b < {i % 77}") for i in range(300))
     index.save(tmp_path / "a")
     shutil.copytree(tmp_path / "a", tmp_path / "b", copy_function=os.link)
@@ -384,8 +386,8 @@ def test_a_loaded_index_outlives_its_files(tmp_path):
     assert len(loaded.match({"x": 3})) == 50
 
 
-def test_what_is_not_ours_stays(tmp_path):
-    """A folder with a manifest of another program, and one whose name only looks like ours."""
+def test_other_files_stay(tmp_path):
+    """A manifest of another program, and a folder whose name only resembles a data directory."""
     (tmp_path / "web").mkdir()
     (tmp_path / "web" / "manifest.json").write_text('{"name": "an app"}')
     with pytest.raises(tw.FormatError, match="not a saved index"):

@@ -1,4 +1,4 @@
-"""Does relaxed matching count every attribute by itself, on every expression, and add the right weights?"""
+"""Relaxed matching counts every attribute by itself, on every expression, and adds the right weights."""
 
 import os
 import random
@@ -15,73 +15,80 @@ from tellwhen.language.ast import And, Not, Or, Predicate, Truth, Xnor, Xor
 
 pytestmark = pytest.mark.late
 
-# What relaxed matching means, once more and slowly.
+# The oracle: relaxed matching of one expression at a time, written without an index.
 
 
-def part(expression, attribute, event, negated=False):
-    """The value of what is left if everything but one attribute is left out; None if nothing is."""
+def evaluate_part(expression, attribute, event, negated=False):
+    """Return the value of the part of an attribute; None if the expression has no predicate on it."""
     if isinstance(expression, Predicate):
         return expression.evaluate(event) is (not negated) if expression.attribute == attribute else None
     if isinstance(expression, Truth):
         return None
     if isinstance(expression, Not):
-        return part(expression.arg, attribute, event, not negated)
+        return evaluate_part(expression.arg, attribute, event, not negated)
     if isinstance(expression, Xor | Xnor):
-        # One after the other: x XOR y is (x AND NOT y) OR (NOT x AND y).
+        # Two operands at a time: x XOR y is (x AND NOT y) OR (NOT x AND y).
         negated ^= isinstance(expression, Xnor) and len(expression.args) % 2 == 0
         first, *rest = expression.args
-        return exclusive(first, rest, attribute, event, negated)
-    return joined(
-        isinstance(expression, And) != negated, [part(arg, attribute, event, negated) for arg in expression.args]
+        return evaluate_xor(first, rest, attribute, event, negated)
+    return combine(
+        isinstance(expression, And) != negated,
+        [evaluate_part(arg, attribute, event, negated) for arg in expression.args],
     )
 
 
-def joined(is_and, values):
+def combine(is_and, values):
     known = [value for value in values if value is not None]
     return (all(known) if is_and else any(known)) if known else None
 
 
-def exclusive(first, rest, attribute, event, negated):
-    """Of args folded from the left: the last one against all before it."""
+def evaluate_xor(first, rest, attribute, event, negated):
+    """Return the value of the part of `first XOR rest...`: the last operand against all operands before it."""
     if not rest:
-        return part(first, attribute, event, negated)
+        return evaluate_part(first, attribute, event, negated)
     *before, last = rest
     sides = [
-        joined(True, [exclusive(first, before, attribute, event, one), part(last, attribute, event, not one ^ negated)])
+        combine(
+            True,
+            [
+                evaluate_xor(first, before, attribute, event, one),
+                evaluate_part(last, attribute, event, not one ^ negated),
+            ],
+        )
         for one in (False, True)
     ]
-    return joined(False, sides)
+    return combine(False, sides)
 
 
-def attributes(expression):
+def list_attributes(expression):
     return sorted({predicate.attribute for predicate in expression.predicates()})
 
 
-def score(expression, weights, event, factors):
-    """Its score, and whether any part is true."""
-    true = [name for name in attributes(expression) if part(expression, name, event)]
+def compute_score(expression, weights, event, factors):
+    """Return the score of an expression, and whether any part is true."""
+    true = [name for name in list_attributes(expression) if evaluate_part(expression, name, event)]
     total = 0.0
     for name in true:
         total += (1.0 if not weights else weights.get(name, 0.0)) * factors.get(name, 1.0)
     return total, bool(true)
 
 
-def expected(known, event, k, factors=None):
+def rank_expected(known, event, k, factors=None):
     found = []
     for order, (id_, (expression, weights)) in enumerate(known.items()):
-        total, is_any = score(expression, weights, event, factors or {})
+        total, is_any = compute_score(expression, weights, event, factors or {})
         if is_any:
             found.append((-total, order, id_))
     return [(id_, -total) for total, _, id_ in sorted(found)[:k]]
 
 
-def drawn_weights(rng, expression):
-    names = attributes(expression)
+def draw_weights(rng, expression):
+    names = list_attributes(expression)
     return {name: rng.choice([0.5, 1.0, -2.0, 0.1, 3.0]) for name in names if rng.random() < 0.7} or None
 
 
-def possible_predicate(rng):
-    """One that some values satisfy, and others do not: an expression is simplified before it is taken apart."""
+def draw_predicate(rng):
+    """Return a predicate that is neither always true nor never: an expression is simplified before it is divided."""
     name, number = rng.choice("abcde"), rng.randint(0, 5)
     column = tw.col(name)
     return rng.choice([
@@ -92,16 +99,16 @@ def possible_predicate(rng):
     ])()  # fmt: skip
 
 
-def possible(rng, depth):
+def draw_expression(rng, depth):
     if depth == 0 or rng.random() < 0.2:
-        return possible_predicate(rng)
-    args = [possible(rng, depth - 1) for _ in range(rng.randint(2, 3))]
+        return draw_predicate(rng)
+    args = [draw_expression(rng, depth - 1) for _ in range(rng.randint(2, 3))]
     return rng.choice([And.create, And.create, Or.create, Or.create, Xor.create, lambda *args: Not(And.create(*args))])(
         *args
     )
 
 
-def possible_event(rng):
+def draw_event(rng):
     value = [lambda: rng.randint(-1, 8), lambda: rng.choice(["x", "xy", "z", "w"]), lambda: 2.5]
     one = {name: rng.choice(value)() for name in "abcde" if rng.random() < 0.7}
     if rng.random() < 0.3:
@@ -111,23 +118,23 @@ def possible_event(rng):
     return one
 
 
-def filled(rng, count, depth=2, **options):
+def make_index(rng, count, depth=2, **options):
     index, known = tw.Index(**options), {}
     for i in range(count):
-        expression = possible(rng, depth)
-        known[i] = expression, drawn_weights(rng, expression)
+        expression = draw_expression(rng, depth)
+        known[i] = expression, draw_weights(rng, expression)
     return index.add_many((i, e, 0.0, w) for i, (e, w) in known.items()), known
 
 
-def check(index, known, events, factors=None):
+def check_ranking(index, known, events, factors=None):
     for event in events:
         for k in (1, 5, 10_000):
-            assert index.top_k(event, k, relaxed=True, weights=factors) == expected(known, event, k, factors)
+            assert index.top_k(event, k, relaxed=True, weights=factors) == rank_expected(known, event, k, factors)
     found = index.top_k_many(events, 4, relaxed=True, weights=factors).to_pylist()
     assert [(row["event_id"], row["rank"], row["subscription_id"], row["score"]) for row in found] == [
         (number, rank, id_, total)
         for number, event in enumerate(events)
-        for rank, (id_, total) in enumerate(expected(known, event, 4, factors), start=1)
+        for rank, (id_, total) in enumerate(rank_expected(known, event, 4, factors), start=1)
     ]
 
 
@@ -153,7 +160,7 @@ def test_the_example_of_the_paper():
         ("NOT (x = 1 AND y = 1)", {"x": 1, "y": 1}, None),
         ("NOT x = 1", {}, None),
         ("x IS NULL AND y = 1", {}, 1.0),
-        ("x = 1 XOR y = 1", {"x": 5, "y": 5}, 2.0),  # x = 1 OR NOT x = 1 is left of it
+        ("x = 1 XOR y = 1", {"x": 5, "y": 5}, 2.0),  # its part on x is x = 1 OR NOT x = 1
         ("tags = 'a' AND tags = 'b'", {"tags": ["a", "b"]}, 1.0),
         ("tags = 'a' AND tags = 'b'", {"tags": ["a"]}, None),
         ("NOT tags IN ('a')", {"tags": ["a", "b"]}, None),
@@ -167,34 +174,34 @@ def test_parts(expression, event, total):
     index = tw.Index().add(1, expression)
     assert index.top_k(event, relaxed=True) == ([] if total is None else [(1, total)])
     if not any(isinstance(value, tw.Interval | list) for value in event.values()):
-        assert expected({1: (tw.parse(expression), None)}, event, 9) == ([] if total is None else [(1, total)])
+        assert rank_expected({1: (tw.parse(expression), None)}, event, 9) == ([] if total is None else [(1, total)])
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 40))])
 def test_random_expressions(seed):
     rng = random.Random(seed)
-    index, known = filled(rng, 80, depth=3)
-    check(index, known, [possible_event(rng) for _ in range(12)])
-    check(index, known, [possible_event(rng) for _ in range(4)], {"a": 2.0, "b": -0.5, "nowhere": 7.0})
+    index, known = make_index(rng, 80, depth=3)
+    check_ranking(index, known, [draw_event(rng) for _ in range(12)])
+    check_ranking(index, known, [draw_event(rng) for _ in range(4)], {"a": 2.0, "b": -0.5, "nowhere": 7.0})
 
 
 def test_while_subscriptions_come_and_go(monkeypatch):
     set_thresholds(monkeypatch, stride=4)  # strings move often
     rng = random.Random(8)
-    index, known = filled(rng, 40)
-    events = [possible_event(rng) for _ in range(6)]
+    index, known = make_index(rng, 40)
+    events = [draw_event(rng) for _ in range(6)]
     for step in range(60):
         if rng.random() < 0.7:
-            expression = possible(rng, 2)
-            known[100 + step] = expression, drawn_weights(rng, expression)
+            expression = draw_expression(rng, 2)
+            known[100 + step] = expression, draw_weights(rng, expression)
             index.add(100 + step, expression, weights=known[100 + step][1])
         else:
             gone = rng.choice(list(known))
             del known[gone]
             index.remove(gone)
         if step % 4 == 0:
-            check(index, known, rng.sample(events, 3))
-    assert len(index._shard.relaxed._built[0].packed.arrays.slot) > 40
+            check_ranking(index, known, rng.sample(events, 3))
+    assert len(index._shard.relaxed._segments[0].packed.arrays.slot) > 40
 
 
 def test_an_old_reader_sees_what_it_saw():
