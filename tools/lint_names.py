@@ -20,7 +20,6 @@ FOLDERS = ("src", "bench", "docs", "tools")
 
 PENDING = (
     "src/tellwhen/client",
-    "src/tellwhen/index",
     "src/tellwhen/persistence",
     "src/tellwhen/relaxed",
     "src/tellwhen/service",

@@ -46,7 +46,7 @@ class Steps:
             self.count += 1
             if self.count == self.stop:
                 line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-                if "self._busy = False" in line or "with self._lock:" in line:
+                if "self._is_changing = False" in line or "with self._lock:" in line:
                     return None  # no signal is handled between this line and the one before: there is no call
                 sys.settrace(None)
                 raise Interrupt
@@ -116,7 +116,7 @@ def test_a_change_is_whole_or_undone(engine, monkeypatch, seed):
         assert looks(index, events) == seen(known, events)
 
 
-@pytest.mark.parametrize("part", ["store.compact", "engine.reader", "texts.kept", "ids.kept"])
+@pytest.mark.parametrize("part", ["store.compact", "engine.reader", "texts.select", "ids.select"])
 def test_a_lack_of_memory_undoes_a_change(engine, monkeypatch, part):
     set_thresholds(monkeypatch, compact=3)
     index = tw.Index(engine).add_many((i, f"x = {i}") for i in range(10))
@@ -227,7 +227,7 @@ def test_half_a_change_is_never_saved_or_copied(tmp_path):
         yield from ((f"b{i}", "x = 1") for i in range(2000))
         use()
 
-    for use in (lambda: index.save(tmp_path / "i"), lambda: pickle.dumps(index), index.stats):
+    for use in (lambda: index.save(tmp_path / "i"), lambda: pickle.dumps(index), index.inspect.get_stats):
         with pytest.raises(tw.StateError, match="in the middle of a change"):
             index.add_many(pairs(use))
     assert not (tmp_path / "i").exists()

@@ -42,7 +42,7 @@ def forms(events):
 @pytest.mark.parametrize("form", range(6))
 @pytest.mark.parametrize("few", [1, 7, 1 << 20])
 def test_events_are_called_by_their_ids(index, monkeypatch, form, few):
-    monkeypatch.setattr("tellwhen.index.matching.PAIRS_AT_ONCE", few)
+    monkeypatch.setattr("tellwhen.index.matching.ROWS_PER_BATCH", few)
     monkeypatch.setattr("tellwhen.index.matching.FIRST_EVENTS", few)
     monkeypatch.setattr("tellwhen.encode.batches.EVENTS_PER_BATCH", 16)
     wanted = sorted((event["id"], id_) for event in EVENTS for id_ in index.match(event))
@@ -64,7 +64,7 @@ def test_ids_inside_of_objects(index):
 
 
 def test_batches_are_bounded(monkeypatch):
-    monkeypatch.setattr("tellwhen.index.matching.PAIRS_AT_ONCE", 1_000)
+    monkeypatch.setattr("tellwhen.index.matching.ROWS_PER_BATCH", 1_000)
     monkeypatch.setattr("tellwhen.index.matching.FIRST_EVENTS", 4)
     index = tw.Index().add_many(dict.fromkeys(range(100), "x > 0"))
     sizes = [batch.num_rows for batch in index.match_batches([{"x": 1}] * 333)]
@@ -74,7 +74,7 @@ def test_batches_are_bounded(monkeypatch):
 
 def test_batches_are_of_one_moment(monkeypatch):
     monkeypatch.setattr("tellwhen.index.matching.FIRST_EVENTS", 1)
-    monkeypatch.setattr("tellwhen.index.matching.PAIRS_AT_ONCE", 1)
+    monkeypatch.setattr("tellwhen.index.matching.ROWS_PER_BATCH", 1)
     index = tw.Index().add("a", "x > 0")
     batches = index.match_batches([{"x": 1}] * 3)
     found = [next(batches)]
@@ -106,8 +106,8 @@ def test_nothing_at_all(index):
     ("events", "message"),
     [
         ([{"id": 1, "x": 1}, {"x": 1}], "event 1 has no id"),
-        ([{"id": 1, "x": 9}, {"id": "a", "x": 9}], "the id of events are not of one type"),
-        (pa.table({"x": [1]}), "there is no column id to call events by; there are x"),
+        ([{"id": 1, "x": 9}, {"id": "a", "x": 9}], "the values of id must have one type"),
+        (pa.table({"x": [1]}), "there is no column id for event_id; there are x"),
         (pa.table({"x": [1, 1], "id": [1, None]}), "event 1 has no id"),
         ([{"id": 1, "x": 1}, 7], "event 1: an event is a mapping"),
     ],
@@ -129,7 +129,7 @@ def test_no_id_becomes_another_one(monkeypatch, first, later):
     monkeypatch.setattr("tellwhen.encode.batches.EVENTS_PER_BATCH", 4)
     index = tw.Index().add("s", "x = 1")
     for events in ([first, later], [first] * 4 + [later]):
-        with pytest.raises(tw.EventError, match=r"not of one type|cannot be called"):
+        with pytest.raises(tw.EventError, match=r"must have one type|do not fit into one column"):
             index.match_many([{"id": id_, "x": 1} for id_ in events], event_id="id")
 
 
@@ -157,10 +157,10 @@ def test_ids_in_columns_of_any_kind(column, wanted):
 
 
 def test_batches_are_bounded_after_events_that_match_nothing(monkeypatch):
-    monkeypatch.setattr("tellwhen.index.matching.PAIRS_AT_ONCE", 1_000)
-    monkeypatch.setattr("tellwhen.index.matching.ROWS_MAX", 2_000)
+    monkeypatch.setattr("tellwhen.index.matching.ROWS_PER_BATCH", 1_000)
+    monkeypatch.setattr("tellwhen.index.matching.ROWS_PER_BATCH_MAX", 2_000)
     monkeypatch.setattr("tellwhen.index.matching.FIRST_EVENTS", 8)
-    monkeypatch.setattr("tellwhen.index.matching.FOUND_MAX", 5_000)
+    monkeypatch.setattr("tellwhen.index.matching.POSSIBLE_MATCHES_MAX", 5_000)
     index = tw.Index().add_many({n: f"x > {n % 7}" for n in range(100)})
     found = []
     monkeypatch.setattr("tellwhen.index.matching.match_in_threads", noted(found))
@@ -182,13 +182,13 @@ def noted(found):
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda index: index.match_many([], event_id=7), "event_id names an attribute"),
-        (lambda index: index.match_batches([], payload="a"), "payload is True, or a list"),
-        (lambda index: index.match_many([], payload=[]), "payload is True, or a list"),
+        (lambda index: index.match_many([], event_id=7), "event_id must be the name of an attribute"),
+        (lambda index: index.match_batches([], payload="a"), "payload must be True, False or a list of payload keys"),
+        (lambda index: index.match_many([], payload=[]), "payload must be True, False or a list of payload keys"),
         (lambda index: index.match_many([], payload=["event_id"]), "two columns of one name"),
         (lambda index: index.match_many([], payload=["a", "a"]), "two columns of one name"),
-        (lambda index: index.count_many([], by="day"), "by is 'event' or 'subscription'"),
-        (lambda index: index.match_batches([], threads=0), "threads is a whole number"),
+        (lambda index: index.count_many([], by="day"), "by must be 'event' or 'subscription'"),
+        (lambda index: index.match_batches([], threads=0), "threads must be a whole number"),
     ],
 )
 def test_questions_that_cannot_be(index, ask, message):
@@ -256,14 +256,14 @@ def test_a_value_of_a_wrong_type_is_counted_once():
 
 
 def test_a_renamed_column_is_seen(monkeypatch, caplog):
-    monkeypatch.setattr("tellwhen.index.sampling.FIRST_LOOK", 10)
+    monkeypatch.setattr("tellwhen.index.sampling.FIRST_COVERAGE_CHECK", 10)
     index = tw.Index().add_many({"a": "price * 2 < 20", "b": "city = 'Rome' AND rare = 1"})
     with caplog.at_level(logging.WARNING, "tellwhen"):
         for n in range(200):
             index.match({"Price": n, "city": "Rome"})
     told = [record.message for record in caplog.records]
     assert len(told) == 1
-    assert "subscriptions ask for price, which no recent event has; they have Price" in told[0]
+    assert "subscriptions use price, which no recent event has; recent events have Price" in told[0]
     assert index.inspect.get_stats()["unseen"] == {"price": "Price", "rare": None}
     assert index.inspect.get_stats()["mismatches"] == {}
     for events in (pa.table({"citty": ["Rome"] * 20}), [{"citty": "Rome"}] * 20):
@@ -271,7 +271,7 @@ def test_a_renamed_column_is_seen(monkeypatch, caplog):
         caplog.clear()
         other.match_many(events)
         other.match_many(events)
-        assert sum("they have citty" in record.message for record in caplog.records) == 1
+        assert sum("recent events have citty" in record.message for record in caplog.records) == 1
     assert tw.Index().add("b", "city = 'Rome'").inspect.get_stats()["unseen"] == {}
 
 

@@ -109,7 +109,7 @@ def test_a_memory_limit_is_kept(tmp_path):
     with pytest.raises(tw.LimitError, match="more than its memory_limit of 1,000"):
         tw.Index.load(tmp_path / "i", memory_limit=1000)
     for wrong in "2 GB", 1.5, True, 0, -1:
-        with pytest.raises(tw.ArgumentError, match="memory_limit is a number of bytes"):
+        with pytest.raises(tw.ArgumentError, match="memory_limit must be a number of bytes"):
             tw.Index(memory_limit=wrong)
 
 

@@ -254,7 +254,7 @@ def test_a_change_that_stopped_half_way_is_noticed(small_bands):
 def test_subscriptions_and_scores_are_of_one_moment(monkeypatch):
     """Whoever sees the score sees the subscription that was added before it changed."""
     index = tw.Index().add("y", "x > 1", score=0)
-    plain = tw.Index._encoded
+    plain = tw.Index._encode_and_record
     for ask in (lambda: index.top_k({"x": 2}), lambda: index.top_k_many([{"x": 2}]).num_rows):
         index.discard("x").set_score("y", 0)
         calls = []
@@ -266,9 +266,9 @@ def test_subscriptions_and_scores_are_of_one_moment(monkeypatch):
                 index.set_score("y", 1)
             return plain(self, event, state)
 
-        monkeypatch.setattr(tw.Index, "_encoded", encoded)
+        monkeypatch.setattr(tw.Index, "_encode_and_record", encoded)
         found = ask()
-        monkeypatch.setattr(tw.Index, "_encoded", plain)
+        monkeypatch.setattr(tw.Index, "_encode_and_record", plain)
         assert found in ([("x", 5.0), ("y", 1.0)], [("y", 0.0)], 1, 2)
 
 
@@ -373,7 +373,7 @@ def test_a_replaced_subscription_has_the_new_score():
 @pytest.mark.parametrize("is_background", [False, True])
 def test_compaction_keeps_scores(is_background, monkeypatch):
     if is_background:
-        monkeypatch.setattr("tellwhen.index.state.COMPACT_AT_ONCE", 0)
+        monkeypatch.setattr("tellwhen.index.state.COMPACTED_INLINE_MAX", 0)
     index, known = tw.Index(), Known()
     for i in range(9000):
         known.add(i, tw.parse(f"x > {i % 10}"), i % 13)

@@ -13,7 +13,7 @@ from tellwhen.encode.columns import to_objects
 from tellwhen.encode.frames import to_table_or_dicts
 from tellwhen.errors import EventError, ExpressionError, ParseError, ScoreError, TellwhenError, abbreviate, find_similar
 from tellwhen.index.ids import Id, validate_id
-from tellwhen.index.payloads import payload_text
+from tellwhen.index.payloads import encode_payload
 from tellwhen.language.ast import Expr
 from tellwhen.language.literals import get_display_name
 from tellwhen.language.reading import ExpressionInput, read_expression
@@ -145,7 +145,7 @@ def parse_subscription(row: Any, schema: Schema, expression: Expr | None = None)
     try:
         is_plain = score is None and weights is None
         worth = NO_WORTH if is_plain else Worth(parse_score(score), parse_weights(weights))
-        json_payload = payload_text(payload)
+        json_payload = encode_payload(payload)
         if expression is not None:
             text = str(given)
         elif given is None:

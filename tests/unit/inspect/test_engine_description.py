@@ -5,7 +5,7 @@ import pytest
 
 import tellwhen as tw
 from support import wait_for_upkeep
-from tellwhen.index.sampling import MOST, Recent
+from tellwhen.index.sampling import SAMPLED_EVENTS_MAX, EventSample
 
 pytestmark = pytest.mark.late
 
@@ -200,21 +200,21 @@ def test_other_engines_adapt_at_once(engine):
 
 
 def test_recent_events_are_a_bounded_sample():
-    recent = Recent()
+    sample = EventSample()
     event = {"x": 1}
-    recent.note(event)
+    sample.record(event)
     event["x"] = 2  # the user's own, afterwards
-    assert recent.profile().event_frequency == {"x": 1.0}
-    assert [value for value, _ in recent.profile().weights("x")] == [1]
-    for i in range(10 * MOST):
-        recent.note({"y": i})
-    assert recent.profile().events == MOST
-    recent.note_many([{"z": 1}] * 100_000)
-    assert recent.profile().events == MOST
-    assert recent.profile().event_frequency["z"] > 0.9
-    recent.note_many(pa.table({"w": range(100_000)}))
-    assert 0 < recent.profile().event_frequency["w"] < 0.2
-    recent.note_many(iter([]))
+    assert sample.build_profile().event_frequency == {"x": 1.0}
+    assert [value for value, _ in sample.build_profile().weights("x")] == [1]
+    for i in range(10 * SAMPLED_EVENTS_MAX):
+        sample.record({"y": i})
+    assert sample.build_profile().events == SAMPLED_EVENTS_MAX
+    sample.record_many([{"z": 1}] * 100_000)
+    assert sample.build_profile().events == SAMPLED_EVENTS_MAX
+    assert sample.build_profile().event_frequency["z"] > 0.9
+    sample.record_many(pa.table({"w": range(100_000)}))
+    assert 0 < sample.build_profile().event_frequency["w"] < 0.2
+    sample.record_many(iter([]))
 
 
 def test_an_event_that_is_refused_is_not_among_the_recent_ones():
