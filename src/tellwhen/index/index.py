@@ -96,7 +96,7 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
             raise ArgumentError(
                 f"profile must be a tellwhen.Profile, not {abbreviate(profile)}; optimize_for() takes events"
             )
-        # A copy: the caller may go on adding to the profile.
+        # The profile is copied because the caller may add more events to it.
         shard = Shard.empty(format_spec(engine, options), Schema.coerce(schema), copy.deepcopy(profile), texts)
         self._open(shard, MemoryLimit(memory_limit))
 
@@ -149,7 +149,7 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         return self.add_many([(id, expression, score, weights, payload)], replace=replace)
 
     def add_many(self, subscriptions: Any, *, replace: bool = False, errors: str = "raise") -> Index:
-        """Add many subscriptions at once: all of them, or none if one is faulty. They become visible together.
+        """Add many subscriptions: all of them or, if one is faulty, none. They become visible together.
 
         Parameters
         ----------
@@ -160,6 +160,15 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
             Whether to replace subscriptions of the same ids.
         errors : str
             Deprecated: use `add_valid`.
+
+        Raises
+        ------
+        DuplicateId
+            If two subscriptions have the same id, unless `replace`.
+        ParseError, SchemaError, ScoreError, PayloadError, BudgetError
+            If a subscription is faulty. All these are a TellwhenError, and the message starts with the id.
+        LimitError
+            If the index would be larger than its `memory_limit`.
         """
         if errors != "raise":
             return deprecated_members.quarantine_errors(self, subscriptions, replace, errors)
@@ -169,12 +178,17 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         return self
 
     def add_valid(self, subscriptions: Any, *, replace: bool = False) -> list[Rejected]:
-        """Add the valid ones of many subscriptions, in any form that `add_many` takes.
+        """Add all valid subscriptions, and return the faulty ones.
+
+        Parameters
+        ----------
+        subscriptions, replace
+            As in `add_many`.
 
         Returns
         -------
         list of Rejected
-            The faulty ones, each with its id, the reason, and the position of an error in its text.
+            The faulty subscriptions, each with its id, the reason, and the position of an error in its text.
 
         Examples
         --------
@@ -190,19 +204,24 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         return rejected
 
     def set_score(self, id: Id, score: float) -> Index:
-        """Set the score of a subscription. The engine is not rebuilt."""
+        """Set the score by which `top_k` ranks a subscription. The engine is not rebuilt.
+
+        Raises
+        ------
+        UnknownId
+            If no subscription has this id.
+        """
         return self.set_scores({validate_id(id): score})
 
     def set_scores(self, scores: Mapping[Id, float], *, missing: MissingIds = "raise") -> Index:
-        """Set many scores at once. They become visible together.
+        """Set many scores: all of them or, if one is faulty, none. They become visible together.
 
         Parameters
         ----------
         scores : mapping of id to float
             The new scores.
         missing : {"raise", "ignore"}, default "raise"
-            Whether an unknown id raises UnknownId, and no score is set, or is passed over. Another thread may have
-            removed it.
+            What to do about an unknown id, which another thread may have removed: raise UnknownId, or ignore the id.
         """
         _validate_missing(missing)
         if not isinstance(scores, Mapping):
@@ -218,18 +237,24 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         return self
 
     def remove(self, id: Id) -> Index:
-        """Remove a subscription; raise UnknownId, a KeyError, if no subscription has this id."""
+        """Remove a subscription.
+
+        Raises
+        ------
+        UnknownId
+            If no subscription has this id. UnknownId is a KeyError.
+        """
         return self.remove_many([id])
 
     def remove_many(self, ids: Iterable[Id], *, missing: MissingIds = "raise") -> Index:
-        """Remove many subscriptions at once.
+        """Remove many subscriptions: all of them or, if an id is unknown, none.
 
         Parameters
         ----------
         ids : iterable of id
             The ids of the subscriptions.
         missing : {"raise", "ignore"}, default "raise"
-            Whether an unknown id raises UnknownId, and nothing is removed, or is passed over.
+            What to do about an unknown id: raise UnknownId, or ignore the id.
         """
         _validate_missing(missing)
         if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
@@ -241,23 +266,23 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         return self
 
     def discard(self, id: Id) -> Index:
-        """Remove the subscription of this id, if there is one."""
+        """Remove a subscription; do nothing if no subscription has this id."""
         return self.remove_many([id], missing="ignore")
 
     def rebuild(self) -> Index:
         """Rebuild the engine now, without removed subscriptions.
 
-        This is optional: the engine also rebuilds itself as subscriptions come and go.
+        This is optional: the engine also rebuilds itself after enough changes.
         """
         with self._contents.change(needs_rebuild=True):
-            pass  # the end of the change rebuilds
+            pass  # the rebuild is at the end of the change
         return self
 
     def optimize_for(self, events: Any) -> Index:
         """Add typical events to the profile and rebuild the engine for them.
 
-        The engine decides by the profile what to test first; without one it guesses from the subscriptions. Results do
-        not depend on it. The profile is saved with the index.
+        The engine decides by the profile what to test first; without a profile it guesses from the subscriptions.
+        Results do not depend on the profile. It is saved with the index.
 
         Parameters
         ----------
@@ -295,7 +320,7 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
 
     @property
     def profile(self) -> Profile:
-        """A copy of the statistics by which the engine decides: those of the constructor and of `optimize_for`."""
+        """A copy of the event statistics by which the engine decides what to test first."""
         return copy.deepcopy(self._shard.profile)
 
     # Matching
@@ -314,6 +339,16 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
             payload must have one.
         payload : bool or sequence of str
             Deprecated: use `match_with_payloads`.
+
+        Returns
+        -------
+        list of str or int
+            The ids.
+
+        Raises
+        ------
+        EventError
+            If the event is not a mapping from names to values.
 
         Examples
         --------
@@ -340,6 +375,11 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
             As in `match`.
         fields : sequence of str, optional
             Keys of the payloads to return; all by default. A key that a payload lacks has the value None.
+
+        Returns
+        -------
+        list of (id, dict)
+            Ids with payloads.
 
         Examples
         --------
@@ -396,6 +436,11 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         pyarrow.Table
             A row for each match, with the columns `event_id` and `subscription_id`, in the order of the events. The
             matches of an event come in the order in which the subscriptions were added.
+
+        Raises
+        ------
+        EventError
+            If an event is faulty, or `event_id` cannot identify the events.
         """
         return pa.Table.from_batches(
             list(self.match_batches(events, event_id=event_id, where=where, payload=payload, threads=threads))
@@ -412,7 +457,12 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
     ) -> Iterator[pa.RecordBatch]:
         """Match many events, like `match_many`, and yield the result in batches of about a million rows.
 
-        A batch is made when the caller asks for it. All batches see the index at the moment of the call.
+        Events are matched while the caller iterates. All batches see the index at the moment of the call.
+
+        Parameters
+        ----------
+        events, event_id, where, payload, threads
+            As in `match_many`.
         """
         payload = validate_payload(payload)
         source = EventInput.read(events, event_id)
@@ -424,7 +474,13 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         self._monitor.record_many(source.events, state)
 
     def count(self, event: Mapping[str, Any], *, where: Where = None) -> int:
-        """Return the number of subscriptions that are true for an event."""
+        """Return the number of subscriptions that are true for an event.
+
+        Parameters
+        ----------
+        event, where
+            As in `match`.
+        """
         state = self._contents.state
         return len(state.get_reader(where).match(self._encode_and_record(event, state)).slot)
 
@@ -479,7 +535,13 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         return counts
 
     def has_match(self, event: Mapping[str, Any], *, where: Where = None) -> bool:
-        """Return whether any subscription is true for an event; stop at the first band with a match."""
+        """Return whether any subscription is true for an event; stop early if the engine can.
+
+        Parameters
+        ----------
+        event, where
+            As in `match`.
+        """
         state = self._contents.state
         encoded = self._encode_and_record(event, state)
         tiers = state.get_reader(where).list_tiers(state.shard.store.scores.changes)
@@ -515,16 +577,16 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         k : int, default 10
             The number of subscriptions.
         relaxed : bool, default False
-            Rank by weights, where not all of a subscription need be true. Each attribute of an expression counts by
-            itself, with all other attributes left out. The score is the sum of the weights of those attributes that
-            are true: the weights of the subscription, or 1 each. See LANGUAGE.md.
+            Rank by weights, also subscriptions that are only partly true. Each attribute of an expression is evaluated
+            by itself, with all other attributes left out. The score is the sum of the weights of the attributes that
+            are true. The weights are those of the subscription, or 1 each. See LANGUAGE.md.
         weights : mapping of str to float, optional
             Weights of the event, only with `relaxed`: they multiply the weights of the same attributes.
 
         Returns
         -------
         list of (id, float)
-            Ids with scores, the highest score first. Of equal scores the subscription that was added first comes first.
+            Ids with scores, the highest score first; of equal scores, the subscription that was added first.
 
         Examples
         --------
@@ -595,7 +657,12 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
     # Reading
 
     def get_subscription(self, id: Id) -> Subscription:
-        """Return a subscription with its text, score, weights and payload; raise UnknownId if the id is unknown.
+        """Return a subscription with its text, score, weights and payload.
+
+        Raises
+        ------
+        UnknownId
+            If no subscription has this id.
 
         Examples
         --------
@@ -607,15 +674,33 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         return shard.get_subscription(slot)
 
     def get_payload(self, id: Id) -> dict[str, Any]:
-        """Return the payload of a subscription; faster than `get_subscription`, which also reads the text."""
+        """Return the payload of a subscription. This is faster than `get_subscription`, which also reads the text.
+
+        Raises
+        ------
+        UnknownId
+            If no subscription has this id.
+        """
         shard, slot = self._contents.locate(id)
         return shard.payloads.get(slot)
 
     def get_payload_values(self, name: str, ids: Iterable[Id]) -> list[Any]:
-        """Return the value of one payload key for many subscriptions.
+        """Return the values of one payload key for many subscriptions.
 
-        The value is None for a payload without the key and for an unknown id. The values of the key are cached as a
-        column, so that no payload is read twice. Copy lists and dicts before you change them.
+        The values of the key are cached as a column, so that no payload is read twice.
+
+        Parameters
+        ----------
+        name : str
+            The key.
+        ids : iterable of id
+            The ids of the subscriptions.
+
+        Returns
+        -------
+        list
+            The values, in the order of the ids; None for a payload without the key and for an unknown id. Copy lists
+            and dicts before you change them.
         """
         state = self._contents.state
         get_slot = self._contents.get_slots(state.shard).get
@@ -623,7 +708,13 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         return state.shard.payload_columns.get_values(name, slots, state.slot_count)
 
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
-        """Explain why a subscription is true for an event, or why not; print the result to see the tree."""
+        """Explain why a subscription is true for an event, or why not; print the result to see the tree.
+
+        Raises
+        ------
+        UnknownId
+            If no subscription has this id.
+        """
         return self[id].explain(self._schema.read_event(flatten(event)))
 
     def __len__(self) -> int:
@@ -657,8 +748,20 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
     def iter_texts(self, *, start: Id | None = None) -> Iterator[tuple[Id, str]]:
         """Iterate over all ids with the texts of their expressions, in the order in which the ids were first added.
 
-        Nothing is parsed, so that millions can be listed. Iteration begins with the id `start`, if given. A replaced
-        subscription keeps its position here, while `match` lists it as added last.
+        No text is parsed, so that millions can be listed. A replaced subscription keeps its position here, while
+        `match` returns it as the one that was added last.
+
+        Parameters
+        ----------
+        start : str or int, optional
+            The id to start with.
+
+        Raises
+        ------
+        UnknownId
+            If no subscription has the id `start`.
+        MissingTextsError
+            If the index stores no texts.
         """
         state = self._contents.state
         after = -1
@@ -676,7 +779,7 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         """Diagnostics: how the engine finds subscriptions, what they cost, and which attributes they need."""
         return self._inspection
 
-    # An index is a place, not a value: two are equal only if they are the same.
+    # Mapping compares by content, but an index can change: two are equal only if they are the same object.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
@@ -689,7 +792,7 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
 
     @property
     def memory_limit(self) -> int | None:
-        """The maximum size of the arrays in bytes, or None. A limit below the present size is refused."""
+        """The maximum size of the arrays in bytes; None for no limit. A limit below the present size is refused."""
         return self._contents.limit.bytes
 
     @memory_limit.setter
@@ -709,7 +812,17 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
     def merge(self, other: Index, *, replace: bool = False) -> Index:
         """Add all subscriptions of another index, with their scores, weights and payloads.
 
-        Without `replace` an id that both have raises DuplicateId, and nothing is added.
+        Parameters
+        ----------
+        other : Index
+            The other index, which stays unchanged.
+        replace : bool, default False
+            Whether to replace subscriptions of the same ids.
+
+        Raises
+        ------
+        DuplicateId
+            If both indexes have the same id, unless `replace`. Nothing is added then.
         """
         if not isinstance(other, Index):
             raise ArgumentError(f"merge takes an Index, not {abbreviate(other)}; add_many takes subscriptions")
@@ -718,16 +831,39 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
     def to_arrow(self) -> pa.Table:
         """Return all subscriptions in the order they were added, as a table that `add_many` takes.
 
-        The columns are `id`, `expression`, `score`, `weights` and `payload`, which is JSON.
+        Returns
+        -------
+        pyarrow.Table
+            The columns `id`, `expression`, `score`, `weights` and `payload`, which is JSON.
+
+        Raises
+        ------
+        IdError
+            If the index has both int and str ids, since a column has one type.
         """
         return pa.concat_tables(exchange.iter_tables(self._contents.state))
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write the table of `to_arrow` to a Parquet file. An interrupted write leaves the old file as it was."""
+        """Write the table of `to_arrow` to a Parquet file.
+
+        An existing file is replaced atomically: an interrupted write leaves the old file unchanged.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+
+        Raises
+        ------
+        FormatError
+            If the file cannot be written.
+        IdError
+            If the index has both int and str ids.
+        """
         exchange.write_parquet(self._contents.state, path)
 
     @classmethod
-    def from_parquet(cls, path: str | os.PathLike[str], engine: str = "auto", **given: Any) -> Index:
+    def from_parquet(cls, path: str | os.PathLike[str], engine: str = "auto", **options: Any) -> Index:
         """Create an index of the subscriptions in a Parquet file, with the schema that `to_parquet` stored in it.
 
         All subscriptions are added, or none if one is faulty. To add the valid ones only:
@@ -737,18 +873,23 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         ----------
         path : path-like
             The file.
-        engine, **given
+        engine, **options
             As in `Index`.
+
+        Raises
+        ------
+        FormatError
+            If the file cannot be read as Parquet.
         """
-        if "errors" in given:
+        if "errors" in options:
             raise ArgumentError(
                 "from_parquet adds all or none; Index().add_valid(pyarrow.parquet.read_table(path)) adds the valid ones"
             )
         rows, declared = exchange.read_parquet(path)
-        return cls(engine, **{"schema": declared, **given}).add_many(rows)
+        return cls(engine, **{"schema": declared, **options}).add_many(rows)
 
     def save(self, path: str | os.PathLike[str], *, note: Any = None) -> None:
-        """Write the index to a directory. An interrupted write leaves the old index as it was.
+        """Write the index to a directory. An interrupted write leaves the old index unchanged.
 
         Parameters
         ----------
@@ -776,7 +917,14 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         verify : bool, default True
             Whether to compare checksums.
         memory_limit : int, optional
-            As in `Index`: the limit is not saved with an index. A larger index is refused.
+            As in `Index`. The limit is not saved with an index.
+
+        Raises
+        ------
+        FormatError
+            If the directory has no index, or the index is damaged.
+        LimitError
+            If the index is larger than `memory_limit`.
         """
         index = cls.__new__(cls)
         limit = MemoryLimit(memory_limit)

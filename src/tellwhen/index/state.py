@@ -189,7 +189,10 @@ class Contents:
             time.sleep(HANDOVER_SECONDS)
         with self._lock:
             if self._is_changing:
-                raise StateError("the index is in the middle of a change made by this very thread")
+                raise StateError(
+                    "the index is in the middle of a change made by this thread: subscriptions must not come from an "
+                    "iterator that changes the same index"
+                )
             try:
                 self._is_changing = True
                 self._undo_unfinished()  # an interrupt may have stopped the undoing of an earlier change
@@ -225,7 +228,10 @@ class Contents:
         """
         with self._lock:
             if self._is_changing:
-                raise StateError("the index is in the middle of a change made by this very thread; wait for its end")
+                raise StateError(
+                    "the index is in the middle of a change made by this thread: subscriptions must not come from an "
+                    "iterator that reads or saves the same index as a whole"
+                )
             # A change may be unfinished if an interrupt stopped its undoing, or if the process was forked during it.
             self._undo_unfinished()
             yield self.shard
