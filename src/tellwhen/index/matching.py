@@ -31,9 +31,9 @@ FIRST_EVENTS = 1_024
 """Match 1,024 events first, before their number of matches is known."""
 
 POSSIBLE_MATCHES_MAX = 1 << 27
-"""Match so few events together that they have at most 2^27 matches even if every event matches every subscription.
+"""Limit the events that are matched together, so that they have at most 2^27 matches if each matches everything.
 
-1,024 events are always matched together.
+The limit is never below FIRST_EVENTS.
 """
 
 EVENT_COLUMN, SUBSCRIPTION_COLUMN = "event_id", "subscription_id"

@@ -44,7 +44,7 @@ class EventSample:
         self._tables: deque[pa.Buffer] = deque(maxlen=TABLES_MAX)
 
     def record(self, event: Mapping[str, Any]) -> bool:
-        """Count an event, and keep a truncated copy if it is due for sampling. Return whether a copy was kept."""
+        """Count an event, and keep a truncated copy if it is due for sampling. Return whether it was due."""
         self._count += 1
         if self._count <= SAMPLED_EVENTS_MAX or self._count % SAMPLING_INTERVAL == 0:
             self._events.append(_copy_truncated(event))  # the caller may change the event later

@@ -1,4 +1,4 @@
-"""Is a change whole or undone, wherever an interrupt, a fork or a look at it comes?"""
+"""A change is whole or undone, wherever an interrupt, an error or a fork comes; a shard may store no texts."""
 
 import copy
 import linecache
@@ -247,3 +247,23 @@ def test_a_copy_after_an_interrupt_while_a_change_was_taken_back(engine, monkeyp
         index.add_many([*((f"b{i}", "x = 1") for i in range(2000)), ("c", "x =")])
     assert is_whole(copy.deepcopy(index), ["a"], {"x": 1})
     assert is_whole(index, ["a"], {"x": 1})
+
+
+def test_an_index_without_texts_matches_and_does_not_show(tmp_path):
+    index = tw.Index(texts=False).add_many((i, f"x = {i % 3}") for i in range(300)).remove(4)
+    assert index.match({"x": 1})[:2] == [1, 7]
+    for loaded in index, tw.Index.load(_saved(index, tmp_path)):
+        assert len(loaded) == 299
+        assert 5 in loaded
+        assert list(loaded)[:5] == [0, 1, 2, 3, 5]
+        for look in (lambda: loaded[5], lambda: list(loaded.iter_texts()), lambda: loaded.explain(5, {"x": 1})):  # noqa: B023
+            with pytest.raises(tw.MissingTextsError, match="stores no texts"):
+                look()
+        assert loaded.add("new", "x = 9").match({"x": 9}) == ["new"]
+        loaded.remove("new")
+    assert tw.Index().inspect.get_stats().keys() == index.inspect.get_stats().keys()
+
+
+def _saved(index, path):
+    index.save(path / "i")
+    return path / "i"
