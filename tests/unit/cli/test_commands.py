@@ -496,7 +496,7 @@ def test_ids_of_events_do_not_depend_on_others(monkeypatch):
     assert sorted(table["event_id"].to_pylist()) == sorted(event["id"] for event in found)
     assert pa.ipc.open_file("m.arrow").read_all().num_rows == 40
     lines("numbers.jsonl", [{"id": 1, "price": 1}, {"id": 2.5, "price": 1}])
-    assert "not of one type" in told(run("match", "index", "numbers.jsonl", "--event-id", "id", code=1))
+    assert "must have one type" in told(run("match", "index", "numbers.jsonl", "--event-id", "id", code=1))
 
 
 @pytest.mark.usefixtures("work")
