@@ -220,7 +220,7 @@ def around_table() -> Table:
     named = tw.Index().add_many((f"subscription {k}", "x = 1") for k in range(20_000))
     for what, of in (("integer", every), ("string", named)):
         state, slots = of._contents.state, np.arange(20_000, dtype=np.int32)
-        own = interleaved({"": partial(state.ids.of, slots, state.id_type)})[""]
+        own = interleaved({"": partial(state.ids.to_list, slots, state.id_type)})[""]
         table.add_row(f"an id that is a{'n' if what[0] == 'i' else ''} {what}", f"{own.median / 20_000 * 1e9:.0f} ns",
                       f"{own.noise:.0%}", "25 ns")  # fmt: skip
     return table

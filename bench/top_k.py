@@ -87,9 +87,9 @@ def _ranked(index: tw.Index, plain: tw.Index, scores: np.ndarray, events: list[A
 
     def all_sorted(event: Any) -> list[Any]:
         state = plain._contents.state
-        slots = state.reader.match(plain._encoded(event, state)).slot
+        slots = state.reader.match(plain._encode_and_record(event, state)).slot
         best = slots[np.lexsort((slots, -scores[slots]))[:K]]
-        return list(zip(state.ids.of(best, state.id_type), scores[best].tolist(), strict=True))
+        return list(zip(state.ids.to_list(best, state.id_type), scores[best].tolist(), strict=True))
 
     def match_sorted(event: Any) -> list[Any]:
         ids = sorted(plain.match(event), key=lambda id_: -by_id[id_])[:K]

@@ -19,7 +19,6 @@ from typing import NamedTuple
 FOLDERS = ("src", "bench", "docs", "tools")
 
 PENDING = (
-    "src/tellwhen/index",
     "src/tellwhen/service",
     "bench",
 )

@@ -329,7 +329,7 @@ def test_events_of_any_size_are_not_kept(client):
     for large in ([[]] * 50_000, "x" * 500_000, {str(n): n for n in range(30_000)}, ["y" * 5_000] * 100):
         assert client.post("/v1/match", json={"event": {"a": large, "b": 1}}).status_code == 200
         assert client.post("/v1/publish/many", json={"events": [{"a": large}] * 3}).status_code == 200
-    kept = index._recent._kept
+    kept = index._monitor.sample._events
     assert len(kept) == 16
     assert sum(len(json.dumps(one)) for one in kept) < 16 * 100_000
     assert not any(isinstance(one["a"], dict) and len(one["a"]) > 1_000 for one in kept)

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from tellwhen.index import Index
-from tellwhen.index.listing import Listed, find_ordinal, iter_listing
+from tellwhen.index.listing import ListedSubscription, find_ordinal, iter_listing
 from tellwhen.service.answers import shown, subscribers
 from tellwhen.service.cursors import Cursor
 from tellwhen.service.errors import CursorExpired, TooSlow
@@ -56,7 +56,7 @@ def _find_position(index: Index, start: Cursor | str | int | None, index_version
     return start.ordinal
 
 
-def _iter_matches(index: Index, after: int, search: Search, deadline: float) -> Iterator[Listed]:
+def _iter_matches(index: Index, after: int, search: Search, deadline: float) -> Iterator[ListedSubscription]:
     listing = iter_listing(index, after)
     text = None if search.text is None else search.text.casefold()
     mentioning = None

@@ -156,4 +156,4 @@ def read_block(folder: Path) -> Block:
     attributes = restore_attributes(meta["attributes"], parts["dictionaries"])
     store.restore(parts["store"], attributes, meta["registers"], meta["version"])
     texts = Texts(parts["texts"]["start"], parts["texts"]["data"])
-    return Block(store, Ids.restored(parts["ids"]), texts, Payloads.restored(parts["payloads"]))
+    return Block(store, Ids.restore(parts["ids"]), texts, Payloads.restore(parts["payloads"]))

@@ -35,7 +35,7 @@ def test_a_memory_limit_is_kept(tmp_path):
     with pytest.raises(tw.LimitError, match="more than its memory_limit of 1,000"):
         tw.Index.load(tmp_path / "i", memory_limit=1000)
     for wrong in "2 GB", 1.5, True, 0, -1:
-        with pytest.raises(tw.ArgumentError, match="a number of bytes"):
+        with pytest.raises(tw.ArgumentError, match="memory_limit must be a number of bytes"):
             tw.Index(memory_limit=wrong)
 
 
@@ -61,3 +61,12 @@ def test_only_removals_may_exceed_the_limit_and_make_room():
     assert size(index) <= limit
     assert index.match({"u": 1}) == ["more"]
     assert index.match({"u": count - 1, "c": f"DE{count - 1}"}) == [count - 1]
+
+
+def test_scores_respect_the_memory_limit():
+    index = tw.Index(texts=False).add_many((i, "x > 1") for i in range(3000))
+    limited = tw.Index(texts=False, memory_limit=sum(index.inspect.get_stats()["bytes"].values()) + 5_000)
+    limited.add_many((i, "x > 1") for i in range(3000))
+    with pytest.raises(tw.LimitError, match="the scores would take 24,000 bytes"):
+        limited.set_score(1, 5)
+    assert limited.top_k({"x": 2}, 1) == [(0, 0.0)]

@@ -52,7 +52,7 @@ class DeprecatedMembers:
     def text(self: Any, id: Id) -> str:
         """Return the expression of `Index.get_subscription`. Deprecated."""
         warn_deprecated("Index.text()", "Index.get_subscription(id).expression")
-        shard, slot = self._contents.located(id)
+        shard, slot = self._contents.locate(id)
         return shard.texts[slot]
 
 

@@ -1,4 +1,4 @@
-"""Does every match see one consistent state, while another thread changes the index?"""
+"""Every match sees one consistent state, while another thread changes the index."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Are the best k found, whatever the order of tiers, the changes of scores, and who else is at work?"""
+"""The k best subscriptions are found, whatever the tiers, the changes of scores, and other threads."""
 
 import copy
 import math
@@ -15,7 +15,6 @@ import pytest
 import tellwhen as tw
 from support import verify_index, wait_for_upkeep
 from tellwhen.engines.auto import bands
-from tellwhen.engines.shared.kernels.top_k import offer_matches, sort_heaps
 from tellwhen.index.index import RANKINGS_PER_UPKEEP_CHECK
 from tellwhen.testing.engine_checks import random_event, random_expression
 
@@ -254,7 +253,7 @@ def test_a_change_that_stopped_half_way_is_noticed(small_bands):
 def test_subscriptions_and_scores_are_of_one_moment(monkeypatch):
     """Whoever sees the score sees the subscription that was added before it changed."""
     index = tw.Index().add("y", "x > 1", score=0)
-    plain = tw.Index._encoded
+    plain = tw.Index._encode_and_record
     for ask in (lambda: index.top_k({"x": 2}), lambda: index.top_k_many([{"x": 2}]).num_rows):
         index.discard("x").set_score("y", 0)
         calls = []
@@ -266,9 +265,9 @@ def test_subscriptions_and_scores_are_of_one_moment(monkeypatch):
                 index.set_score("y", 1)
             return plain(self, event, state)
 
-        monkeypatch.setattr(tw.Index, "_encoded", encoded)
+        monkeypatch.setattr(tw.Index, "_encode_and_record", encoded)
         found = ask()
-        monkeypatch.setattr(tw.Index, "_encoded", plain)
+        monkeypatch.setattr(tw.Index, "_encode_and_record", plain)
         assert found in ([("x", 5.0), ("y", 1.0)], [("y", 0.0)], 1, 2)
 
 
@@ -331,15 +330,6 @@ def test_the_plan_counts_no_candidates_of_rankings(small_bands):
     assert counted.candidates <= 256
 
 
-def test_scores_respect_the_memory_limit():
-    index = tw.Index(texts=False).add_many((i, "x > 1") for i in range(3000))
-    limited = tw.Index(texts=False, memory_limit=sum(index.inspect.get_stats()["bytes"].values()) + 5_000)
-    limited.add_many((i, "x > 1") for i in range(3000))
-    with pytest.raises(tw.LimitError, match="the scores would take 24,000 bytes"):
-        limited.set_score(1, 5)
-    assert limited.top_k({"x": 2}, 1) == [(0, 0.0)]
-
-
 def test_a_mapping_with_a_wrong_length():
     class Odd(dict):
         def __len__(self):
@@ -368,26 +358,6 @@ def test_a_replaced_subscription_has_the_new_score():
     index.add("a", "x > 0", replace=True)
     assert index.top_k({"x": 2}) == [("b", 2.0), ("a", 0.0)]
     assert index.get_subscription("a").weights == {}
-
-
-@pytest.mark.parametrize("is_background", [False, True])
-def test_compaction_keeps_scores(is_background, monkeypatch):
-    if is_background:
-        monkeypatch.setattr("tellwhen.index.state.COMPACT_AT_ONCE", 0)
-    index, known = tw.Index(), Known()
-    for i in range(9000):
-        known.add(i, tw.parse(f"x > {i % 10}"), i % 13)
-    index.add_many((i, e, known.scores[i], {"x": i}) for i, e in known.expressions.items())
-    gone = [i for i in range(9000) if i % 10 < 6]
-    index.remove_many(gone)
-    index.set_score(9, 77)
-    for i in gone:
-        known.remove(i)
-    known.scores[9] = 77.0
-    wait_for_upkeep(index)
-    assert len(index._shard.store) < 9000
-    assert index.top_k({"x": 9.5}, 30) == known.best({"x": 9.5}, 30)
-    assert index.get_subscription(17).weights == {"x": 17.0}
 
 
 @pytest.mark.parametrize(
@@ -464,20 +434,3 @@ def test_several_values_and_intervals():
     index = tw.Index().add_many([(1, "x BETWEEN 2 AND 4", 1), (2, "x > 3", 2), (3, "NOT x IN (9)", 3)])
     assert index.top_k({"x": [2, 9]}) == [(2, 2.0), (1, 1.0)]
     assert index.top_k({"x": tw.Interval(0, 3)}) == [(3, 3.0), (1, 1.0)]
-
-
-def test_heaps():
-    rng = np.random.default_rng(4)
-    for _ in range(200):
-        count, k = int(rng.integers(0, 50)), int(rng.integers(1, 12))
-        slots, scores = rng.permutation(60)[:count].astype(np.int32), rng.integers(0, 5, 55).astype(float)
-        elsewhere = np.packbits(rng.random(40) < 0.2, bitorder="little")
-        heap, slot_heap, found = np.empty((1, k)), np.empty((1, k), dtype=np.int32), np.zeros(1, dtype=np.int64)
-        offer_matches(
-            np.array([0, count]), slots, np.zeros(1, dtype=np.int64), scores, elsewhere, heap, slot_heap, found
-        )
-        sort_heaps(heap, slot_heap, found)
-        bits = np.unpackbits(elsewhere, bitorder="little")
-        offered = [s for s in slots.tolist() if s >= 40 or not bits[s]]
-        wanted = sorted((-(scores[s] if s < 55 else 0.0), s) for s in offered)[:k]
-        assert [(-a, b) for a, b in zip(heap[0, : found[0]], slot_heap[0, : found[0]], strict=True)] == wanted
