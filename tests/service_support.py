@@ -12,7 +12,7 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from tellwhen.service import Limits, create_app, running
+from tellwhen.service import Limits, create_app, run_in_background
 from tellwhen.testing.engine_checks import random_event
 
 BASE_URL = "http://127.0.0.1"
@@ -30,7 +30,7 @@ def make_test_client(folder: Path, limits: Limits | None = None, **options: Any)
 @contextmanager
 def run_service(folder: Path, **options: Any) -> Iterator[str]:
     """Run a service on a free port of this machine; yield its address."""
-    with running(folder, **options) as service:
+    with run_in_background(folder, **options) as service:
         yield service.address
 
 

@@ -23,7 +23,6 @@ PENDING = (
     "src/tellwhen/index",
     "src/tellwhen/persistence",
     "src/tellwhen/relaxed",
-    "src/tellwhen/service",
     "bench",
 )
 """Folders whose functions are still to be renamed."""

@@ -15,9 +15,9 @@ import pytest
 import tellwhen as tw
 from service_support import make_json_event, make_test_client, run_service
 from tellwhen.service import Limits
-from tellwhen.service.json_output import json_bytes
-from tellwhen.service.match_timing import Pace
-from tellwhen.service.requests import QUICK_SECONDS, Service
+from tellwhen.service.json_output import encode_json
+from tellwhen.service.match_timing import MatchTiming
+from tellwhen.service.requests import INLINE_SECONDS_MAX, RequestRunner
 from tellwhen.testing.engine_checks import random_expression
 
 IDS = [
@@ -117,7 +117,7 @@ def test_an_id_that_is_no_integer(client, method):
         ({"expression": "a MATCHES '('"}, "ParseError", "RE2"),
         ({"expression": {"nonsense": 1}}, "ExpressionError", "nonsense"),
         ({"expression": "a = 1", "weights": {"b": 1}}, "ScoreError", "no attribute b"),
-        ({"expression": "a = 1", "scor": 1}, "MalformedRequest", "there is no 'scor' here, but expression, "),
+        ({"expression": "a = 1", "scor": 1}, "MalformedRequest", "unknown field 'scor'; the fields are expression, "),
         ({"expression": "a = 1", "score": "high"}, "MalformedRequest", "score: "),
         ({"expression": "a = 1", "payload": [1]}, "MalformedRequest", "payload: "),
         ({"expression": 5}, "MalformedRequest", "expression"),
@@ -478,16 +478,16 @@ def test_weights_are_for_relaxed_ranking(client):
 
 def test_matching_goes_on_beside_the_loop_where_it_takes_long(twins, monkeypatch):
     client, index, _, events = twins
-    beside = Service.beside
+    run_in_thread = RequestRunner.run_in_thread
     asked = []
 
-    async def counted(service, run, *pool):
+    async def count_call(runner, run, *pool):
         asked.append(run)
-        return await beside(service, run, *pool)
+        return await run_in_thread(runner, run, *pool)
 
-    monkeypatch.setattr(Service, "beside", counted)
-    monkeypatch.setattr("tellwhen.service.requests.QUICK_SECONDS", 0.0)
-    assert QUICK_SECONDS > 0
+    monkeypatch.setattr(RequestRunner, "run_in_thread", count_call)
+    monkeypatch.setattr("tellwhen.service.requests.INLINE_SECONDS_MAX", 0.0)
+    assert INLINE_SECONDS_MAX > 0
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda event: client.post("/v1/publish", json={"event": event}).json(), events))
     assert [answer["matches"] for answer in answers] == [index.match(event) for event in events]
@@ -495,7 +495,7 @@ def test_matching_goes_on_beside_the_loop_where_it_takes_long(twins, monkeypatch
 
 
 def test_matching_that_takes_long_is_done_in_a_thread_until_it_is_quick_again():
-    service, pace, here, threads = Service(Limits()), Pace(), threading.current_thread(), []
+    runner, timing, here, threads = RequestRunner(Limits()), MatchTiming(), threading.current_thread(), []
 
     def match(seconds):
         threads.append(threading.current_thread())
@@ -504,13 +504,13 @@ def test_matching_that_takes_long_is_done_in_a_thread_until_it_is_quick_again():
             pass
 
     async def run():
-        for seconds, count in ((0.0, 100), (4 * QUICK_SECONDS, 40), (0.0, 200)):
+        for seconds, count in ((0.0, 100), (4 * INLINE_SECONDS_MAX, 40), (0.0, 200)):
             for _ in range(count):
-                await service.quickly(pace, 100, lambda: match(seconds))  # noqa: B023
-        await service.quickly(pace, 100_000, lambda: match(0.0))
+                await runner.run_matching(timing, 100, lambda: match(seconds))  # noqa: B023
+        await runner.run_matching(timing, 100_000, lambda: match(0.0))
 
     asyncio.run(run())
-    service.close()
+    runner.close()
     assert all(one is here for one in threads[:100])
     assert all(one is not here for one in threads[102:140])
     assert all(one is here for one in threads[-51:-1])
@@ -671,7 +671,7 @@ def test_it_is_all_there_when_the_service_starts_again(tmp_path):
 
 
 def test_answers_are_json_in_ascii_whatever_is_in_them():
-    assert json_bytes({"a": ["ž\u2028\n", -0.0, 10**30, math.inf, math.nan]}) == (
+    assert encode_json({"a": ["ž\u2028\n", -0.0, 10**30, math.inf, math.nan]}) == (
         b'{"a":["\\u017e\\u2028\\n",-0.0,1000000000000000000000000000000,null,null]}'
     )
 
@@ -685,12 +685,14 @@ def test_what_is_not_posted_to_a_path_is_refused_as_ever(client):
 def test_parameters_that_are_none(client):
     """What is misspelt would change nothing, or show too much."""
     for path, there in (
-        ("/v1/subscriptions?q=ann", "there are text, mentions, "),
+        ("/v1/subscriptions?q=ann", "the parameters are text, mentions, "),
         ("/v1/live?subscribers=ann", "subscriber, "),
     ):
         assert there in refused(client.get(path), 422, "MalformedRequest")
-    assert "there is none" in refused(client.post("/v1/publish?x=1", json={"event": {}}), 422, "MalformedRequest")
-    assert "there is none" in refused(client.get("/v1/stats?x"), 422, "MalformedRequest")
+    assert "this path has no parameters" in refused(
+        client.post("/v1/publish?x=1", json={"event": {}}), 422, "MalformedRequest"
+    )
+    assert "this path has no parameters" in refused(client.get("/v1/stats?x"), 422, "MalformedRequest")
     assert client.get("/?x=1").status_code == 200
 
 
@@ -700,7 +702,7 @@ def test_what_nobody_expected_is_answered_counted_and_ends_nothing(tmp_path, mon
 
     with run_service(tmp_path / "data") as address, httpx2.Client(base_url=address) as client:
         with monkeypatch.context() as patched:
-            patched.setattr("tellwhen.service.answers.timed_match", broken)
+            patched.setattr("tellwhen.service.answers.match_event", broken)
             answer = client.post("/v1/publish", json={"event": {"x": 1}})
             assert answer.status_code == 500
             assert "mistake" not in answer.text
@@ -714,7 +716,9 @@ def test_times_that_are_not_declared_are_hinted_at(tmp_path):
     given = {"expression": "at > DATE '2026-01-01' AND day < DATE '2027-01-01'"}
     with make_test_client(tmp_path / "data", schema={"day": "date"}) as client:
         hints = good(client.post("/v1/validate", json=given))["hints"]
-        assert hints == ["at is compared with a time, and not declared as one: no text in JSON is one"]
+        assert hints == [
+            "at is compared with a time, but JSON has no times; declare at as a date or timestamp in the schema"
+        ]
         found = good(client.post("/v1/explain", json=given | {"event": {"at": "2026-02-02", "day": "2026-02-02"}}))
         assert "at is '2026-02-02', which is a string, not a time; a schema can declare at as a time" in found["text"]
         assert found["value"] is None

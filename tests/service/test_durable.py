@@ -17,7 +17,7 @@ import pytest
 import tellwhen as tw
 from tellwhen.errors import FormatError
 from tellwhen.index.listing import iter_listing
-from tellwhen.service.changes import make_addition, make_removal, make_scoring
+from tellwhen.service.changes import make_addition, make_removal, make_score_change
 from tellwhen.service.durable_index import DurableIndex
 from tellwhen.service.errors import StorageError
 from tellwhen.service.journal import MAGIC, Journal
@@ -54,7 +54,7 @@ def contents(index):
 def test_changes_are_there_after_a_kill(tmp_path):
     kept = DurableIndex(tmp_path)
     make(kept, make_addition([["a", "x > 1", 2.0, None, {"s": 1}], [7, "x > 2", None, {"x": 0.5}, None]]))
-    make(kept, make_scoring([[7, 5.0]]))
+    make(kept, make_score_change([[7, 5.0]]))
     make(kept, make_addition([["a", "x > 3", None, None, None]], replace=True))
     make(kept, make_addition([["b", "x = 1", None, None, None]]))
     make(kept, make_removal(["b"]))
@@ -159,7 +159,7 @@ def test_what_was_refused_stays_refused(tmp_path, monkeypatch):
         (make_addition([["b", "x > 1", None, None, None], ["c", "x >", None, None, None]]), tw.ParseError),
         (make_addition([["b", "x > 1", None, None, None], ["a", "x > 2", None, None, None]]), tw.DuplicateId),
         (make_removal(["a", "zzz"]), tw.UnknownId),
-        (make_scoring([["a", 3.0], ["zzz", 1.0]]), tw.UnknownId),
+        (make_score_change([["a", 3.0], ["zzz", 1.0]]), tw.UnknownId),
     ):
         with pytest.raises(error):
             make(kept, change)
@@ -343,7 +343,7 @@ def test_a_change_that_cannot_be_made_again_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(kept, "_write_refusals", lambda: None)
     with pytest.raises(tw.ParseError):
         make(kept, make_addition([["a", "x >", None, None, None]]))
-    kept._refused = []  # as if it had been good when it was made, and a parser of today refused it
+    kept._unlisted_refusals = []  # as if it had been good when it was made, and a parser of today refused it
     make(kept, make_addition([["b", "x > 1", None, None, None]]))
     killed(kept)
     with pytest.raises(FormatError, match="cannot be applied again"):
@@ -451,7 +451,7 @@ def test_folders_that_cannot_be_used(tmp_path):
     Tenants(tmp_path / "data", keys, Limits()).close()
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").touch()
-    with pytest.raises(FormatError, match=r"has cat\.jpg in it, and is no folder of a service"):
+    with pytest.raises(FormatError, match=r"is not the folder of a service: it contains cat\.jpg"):
         Tenants(tmp_path / "photos", keys, Limits())
     with pytest.raises(OSError, match="nowhere"):  # a file system that cannot be written
         Tenants(Path("/proc/nowhere"), keys, Limits())

@@ -18,7 +18,7 @@ from service_support import JSON_HEADERS, make_test_client, run_service, wait_un
 from tellwhen.client import Client, ServiceError
 from tellwhen.errors import ArgumentError, FormatError, UnknownId
 from tellwhen.service import Keys, Limits, keys, serve
-from tellwhen.service.guard import HEADERS, Bucket
+from tellwhen.service.guard import SECURITY_HEADERS, TokenBucket
 from tellwhen.service.serving import is_loopback
 
 NEEDS = {
@@ -53,7 +53,7 @@ ROLES = ("read", "publish", "manage")
 @pytest.fixture(autouse=True)
 def _look_at_once(monkeypatch):
     """Keys are read again at every request."""
-    monkeypatch.setattr(keys, "LOOK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(keys, "RELOAD_INTERVAL_SECONDS", 0.0)
 
 
 def bearer(secret):
@@ -124,7 +124,7 @@ def test_answers_say_nothing_of_other_keys_and_are_not_kept(guarded):
         client.get("/v1"),
         client.get("/v1/nothing", headers=bearer(secrets["read"])),
     ):
-        for name, value in HEADERS:
+        for name, value in SECURITY_HEADERS:
             assert response.headers[name.decode()] == value.decode()
         assert "bob" not in response.text
 
@@ -192,9 +192,9 @@ def test_the_file_has_no_key_in_clear(tmp_path):
         assert secret.removeprefix("tw_") not in text
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert {path.name for path in file.parent.iterdir()} == {"keys.json", "keys.json.lock"}  # nothing unfinished
-    assert [key.name for key in Keys(file).all()] == ["key0", "key2"]
-    assert Keys(file).of(secrets[0]).name == "key0"
-    assert Keys(file).of(secrets[1]) is None
+    assert [key.name for key in Keys(file).list_keys()] == ["key0", "key2"]
+    assert Keys(file).find(secrets[0]).name == "key0"
+    assert Keys(file).find(secrets[1]) is None
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_keys_that_cannot_be_made(tmp_path, given):
         made.add(*given)
     with pytest.raises(UnknownId):
         made.remove("nobody")
-    assert len(made.all()) == 1
+    assert len(made.list_keys()) == 1
 
 
 # tenants
@@ -421,7 +421,7 @@ def test_a_rate_without_keys(tmp_path):
 def test_a_bucket_fills_again(monkeypatch):
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    bucket = Bucket(4.0)
+    bucket = TokenBucket(4.0)
     assert [bucket.take() for _ in range(4)] == [0.0] * 4
     assert bucket.take() == pytest.approx(0.25)
     now += 0.25
@@ -435,7 +435,7 @@ def test_a_bucket_fills_again(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("headers", "is_let_in"),
+    ("headers", "is_admitted"),
     [
         ({"host": "127.0.0.1:8080"}, True), ({"host": "localhost"}, True), ({"host": "LOCALHOST:1"}, True),
         ({"host": "[::1]:8080"}, True), ({"host": "[::1]"}, True), ({"host": "evil.example"}, False),
@@ -446,10 +446,10 @@ def test_a_bucket_fills_again(monkeypatch):
         ({"origin": "http://localhost.evil.example"}, False), ({"origin": "http://evil.example:80"}, False),
     ],
 )  # fmt: skip
-def test_without_keys_only_this_machine_is_answered(open_service, headers, is_let_in):
+def test_without_keys_only_this_machine_is_answered(open_service, headers, is_admitted):
     for path in ("/v1", "/healthz", "/openapi.json"):
         response = open_service.get(path, headers=headers)
-        if is_let_in:
+        if is_admitted:
             assert response.status_code == 200
         else:
             assert "this machine" in refused(response, 421, "HostRefused")

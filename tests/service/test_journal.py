@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tellwhen.errors import FormatError
-from tellwhen.service import acknowledged
+from tellwhen.service import acknowledged_number
 from tellwhen.service.journal import HEAD, MAGIC, Journal
 
 BODIES = [b'{"a":1}', b'{"b":2}', b'{"c":3}']
@@ -16,7 +16,7 @@ BODIES = [b'{"a":1}', b'{"b":2}', b'{"c":3}']
 
 def bodies(folder, after=0):
     journal = Journal(folder, after)
-    found = [(record.number, record.body) for record in journal.records(after)]
+    found = [(record.number, record.body) for record in journal.iter_records(after)]
     journal.close()
     return found
 
@@ -87,7 +87,7 @@ def test_changes_that_are_missing_are_noticed(tmp_path):
     file.unlink()
     with pytest.raises(FormatError, match="is missing, and with it the acknowledged changes after change 3"):
         Journal(tmp_path, 3)
-    (tmp_path / acknowledged.NAME).unlink()
+    (tmp_path / acknowledged_number.FILE_NAME).unlink()
     with pytest.raises(FormatError, match="has a snapshot and no log"):
         Journal(tmp_path, 3)
 
@@ -118,22 +118,22 @@ def written(folder):
     journal = Journal(folder)
     journal.append(BODIES[:1])
     first = journal.size_bytes
-    state = (folder / acknowledged.NAME).read_bytes()
+    state = (folder / acknowledged_number.FILE_NAME).read_bytes()
     journal.append(BODIES[1:])
     journal.close()
-    (folder / acknowledged.NAME).write_bytes(state)  # the second frame was not acknowledged
+    (folder / acknowledged_number.FILE_NAME).write_bytes(state)  # the second frame was not acknowledged
     return log_file(folder).read_bytes(), first
 
 
 def test_a_frame_that_was_torn_anywhere_is_cut_off(tmp_path):
     data, first = written(tmp_path)
     file = log_file(tmp_path)
-    state = (tmp_path / acknowledged.NAME).read_bytes()
+    state = (tmp_path / acknowledged_number.FILE_NAME).read_bytes()
     for end in range(first, len(data)):
         file.write_bytes(data[:end])
-        (tmp_path / acknowledged.NAME).write_bytes(state)
+        (tmp_path / acknowledged_number.FILE_NAME).write_bytes(state)
         journal = Journal(tmp_path)
-        assert [record.body for record in journal.records(0)] == BODIES[:1]
+        assert [record.body for record in journal.iter_records(0)] == BODIES[:1]
         journal.append([b"new"])
         journal.close()
         assert [body for _, body in bodies(tmp_path)] == [BODIES[0], b"new"]
@@ -164,10 +164,10 @@ def test_damage_at_the_end_is_cut_off_and_before_it_is_told(tmp_path):
 def test_a_magic_word_inside_of_half_a_frame_is_no_frame(tmp_path):
     journal = Journal(tmp_path)
     journal.append([b"1"])
-    state = (tmp_path / acknowledged.NAME).read_bytes()
+    state = (tmp_path / acknowledged_number.FILE_NAME).read_bytes()
     journal.append([MAGIC + bytes(HEAD.size) + b"x" * 50])
     journal.close()
-    (tmp_path / acknowledged.NAME).write_bytes(state)
+    (tmp_path / acknowledged_number.FILE_NAME).write_bytes(state)
     file = log_file(tmp_path)
     file.write_bytes(file.read_bytes()[:-1])
     assert [body for _, body in bodies(tmp_path)] == [b"1"]
@@ -261,4 +261,4 @@ def test_a_log_that_was_deleted_takes_nothing_more(tmp_path):
     for _ in range(2):
         with pytest.raises(FileNotFoundError):
             journal.append([b"2"])
-    assert journal.failure == "the log cannot be written: it was deleted"
+    assert journal.failure == "the log cannot be written: its file was deleted"

@@ -14,9 +14,8 @@ import pytest
 
 from service_support import make_test_client, run_service, wait_until
 from tellwhen.client import Client
-from tellwhen.service import Keys, Limits
-from tellwhen.service import answers as asking
-from tellwhen.service.listeners import Live
+from tellwhen.service import Keys, Limits, answers
+from tellwhen.service.listeners import ListenerRegistry
 
 
 @pytest.fixture
@@ -27,9 +26,9 @@ def client(tmp_path):
 
 def test_publishing_goes_on_beside_requests_that_take_long(tmp_path, monkeypatch):
     """More of them than there are threads."""
-    monkeypatch.setattr("tellwhen.service.requests.QUICK_SECONDS", 0.0)
+    monkeypatch.setattr("tellwhen.service.requests.INLINE_SECONDS_MAX", 0.0)
     released = threading.Event()
-    monkeypatch.setattr("tellwhen.service.answers.explained", lambda *_: {"value": released.wait(20)})
+    monkeypatch.setattr("tellwhen.service.answers.explain", lambda *_: {"value": released.wait(20)})
     with run_service(tmp_path / "data") as address, Client(address) as client:
         client.add("a", "x = 1")
         waiting = [threading.Thread(target=_explain, args=(address,)) for _ in range(8)]
@@ -84,7 +83,7 @@ def test_explaining_takes_time_by_size_and_not_its_square(client):
 
 def test_headers_that_come_twice_and_addresses_that_are_no_text(client):
     twice = client.get("/v1", headers=[("host", "127.0.0.1"), ("host", "evil.example")])
-    assert (twice.status_code, twice.json()["message"]) == (422, "the header host is given twice")
+    assert (twice.status_code, twice.json()["message"]) == (422, "the header host occurs twice; send it once")
     assert client.get("/v1/subscriptions/%ff").status_code == 422
     assert client.get("/v1/subscriptions/%C3%A9").status_code == 404
 
@@ -98,7 +97,7 @@ def test_filters_are_short_and_few(tmp_path):
 
 def test_a_removed_key_hears_nothing_more(tmp_path, monkeypatch):
     monkeypatch.setattr("tellwhen.service.event_streams.HEARTBEAT_SECONDS", 0.05)
-    monkeypatch.setattr("tellwhen.service.keys.LOOK_AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr("tellwhen.service.keys.RELOAD_INTERVAL_SECONDS", 0.05)
     keys = Keys(tmp_path / "data" / "keys.json")
     listening, managing = keys.add("listener", ["read"]), keys.add("boss", ["read", "publish", "manage"])
     with (
@@ -139,7 +138,7 @@ def _ended(address, *parts, within=3.0, pause=0.0):
 
 @pytest.mark.slow
 def test_heads_of_requests_are_short_and_come_in_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("tellwhen.service.protocol.HEAD_SECONDS", 0.3)
+    monkeypatch.setattr("tellwhen.service.protocol.HEAD_TIMEOUT_SECONDS", 0.3)
     whole = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n"
     with run_service(tmp_path / "data") as address:
         assert _ended(address)
@@ -147,7 +146,7 @@ def test_heads_of_requests_are_short_and_come_in_time(tmp_path, monkeypatch):
         assert _ended(address, whole)
         assert _ended(address, whole + b"\r\n" + whole)  # the second of two
         assert not _ended(address, whole + b"\r\n", within=1.0)  # it may go on
-        monkeypatch.setattr("tellwhen.service.protocol.HEAD_SECONDS", 30.0)
+        monkeypatch.setattr("tellwhen.service.protocol.HEAD_TIMEOUT_SECONDS", 30.0)
         assert _ended(address, whole, *[b"x-y: " + b"z" * 8_000 + b"\r\n"] * 20)
         assert _ended(address, b"GET /" + b"z" * 100_000)
         with Client(address) as client:  # a large body beside a short head
@@ -155,7 +154,7 @@ def test_heads_of_requests_are_short_and_come_in_time(tmp_path, monkeypatch):
 
 
 def test_what_is_no_request_does_not_keep_a_connection_open(tmp_path, monkeypatch):
-    monkeypatch.setattr("tellwhen.service.protocol.HEAD_SECONDS", 0.4)
+    monkeypatch.setattr("tellwhen.service.protocol.HEAD_TIMEOUT_SECONDS", 0.4)
     whole = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n"
     with run_service(tmp_path / "data") as address:
         assert _ended(address, whole + b"\r\n", b"\r\n", pause=0.1)
@@ -210,7 +209,7 @@ def test_a_million_errors_are_as_quick_as_one(client):
 
 
 def test_a_tenant_that_cannot_be_opened_is_told_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("tellwhen.service.keys.LOOK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("tellwhen.service.keys.RELOAD_INTERVAL_SECONDS", 0.0)
     folder = tmp_path / "data"
     keys = Keys(folder / "keys.json")
     keys.add("acme", ["read"], "acme")
@@ -279,7 +278,7 @@ def test_an_answer_may_take_longer_than_an_idle_connection_stays(tmp_path, monke
 
 @pytest.mark.slow
 def test_who_does_not_read_an_answer_is_cut_off(tmp_path, monkeypatch):
-    monkeypatch.setattr("tellwhen.service.protocol.UNREAD_SECONDS", 0.4)
+    monkeypatch.setattr("tellwhen.service.protocol.READ_TIMEOUT_SECONDS", 0.4)
     with run_service(tmp_path / "data") as address, Client(address) as client:
         for number in range(12):
             client.add(number, "x = 1", payload={"long": "z" * 900_000})
@@ -299,7 +298,7 @@ def test_who_does_not_read_an_answer_is_cut_off(tmp_path, monkeypatch):
 
 
 def test_a_listener_that_does_not_read_is_cut_off(tmp_path, monkeypatch):
-    monkeypatch.setattr("tellwhen.service.protocol.UNREAD_SECONDS", 0.4)
+    monkeypatch.setattr("tellwhen.service.protocol.READ_TIMEOUT_SECONDS", 0.4)
     with run_service(tmp_path / "data") as address, Client(address) as client:
         client.add("a", "x = 1")
         with _connected(address, b"GET /v1/live HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"):
@@ -346,8 +345,8 @@ def test_what_takes_long_to_explain_is_given_up(client):
 def test_explaining_ends_in_time(tmp_path, monkeypatch):
     monkeypatch.setattr("tellwhen.language.explanation.evaluate_flat", lambda *_: time.sleep(0.05))
     ended = []
-    was = asking.explained
-    monkeypatch.setattr(asking, "explained", lambda *given: _noting(was, given, ended))
+    explain = answers.explain
+    monkeypatch.setattr(answers, "explain", lambda *given: _noting(explain, given, ended))
     with make_test_client(tmp_path / "data", Limits(seconds=0.5)) as client:
         many = " AND ".join(f"x = {n}" for n in range(1_000))
         assert client.post("/v1/explain", json={"expression": many, "event": {}}).status_code == 504
@@ -364,15 +363,15 @@ def _noting(run, given, ended):
 
 def test_slow_matching_and_slow_filters_hold_nobody_up(tmp_path, monkeypatch):
     slow = threading.Event()
-    was = Live.satisfied
+    match_filters = ListenerRegistry.match_filters
 
-    def satisfied(live, event):
+    def match_slowly(registry, event):
         end = time.thread_time() + (0.5 if slow.is_set() else 0)
         while time.thread_time() < end:
             pass
-        return was(live, event)
+        return match_filters(registry, event)
 
-    monkeypatch.setattr(Live, "satisfied", satisfied)
+    monkeypatch.setattr(ListenerRegistry, "match_filters", match_slowly)
     with run_service(tmp_path / "data") as address, Client(address) as client:
         client.add("a", "x = 1")
         heard = []

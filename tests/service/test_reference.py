@@ -15,8 +15,8 @@ import pytest
 
 import page_blocks
 from service_support import make_test_client
-from tellwhen.service.guard import OPEN, role_for
-from tellwhen.service.messages import News, message
+from tellwhen.service.guard import PATHS_WITHOUT_KEY, get_required_role
+from tellwhen.service.messages import MatchMessage, encode_message
 
 PAGE = page_blocks.DOCS / "reference" / "http.md"
 HEADING = re.compile(r"^### `(?P<method>[A-Z]+) (?P<path>/\S*)`$", re.M)
@@ -142,7 +142,7 @@ def test_a_section_says_all_of_its_path(described, section):
     assert {found["names"]: found["default"] for found in ROW.finditer(section.text)} == expected
     for name in names_in(body):
         assert f"`{name}`" in section.text
-    role = "none" if section.path in OPEN else f"`{role_for(section.method, section.path)}`"
+    role = "none" if section.path in PATHS_WITHOUT_KEY else f"`{get_required_role(section.method, section.path)}`"
     assert f"Role: {role}." in section.text
     has_body = any(one.body for one in EXAMPLES if section.first <= one.line < section.last)
     assert has_body == bool(body["properties"])
@@ -195,5 +195,5 @@ def is_like(shown, found):
 
 def test_messages_are_written_as_shown():
     (shown,) = (block.code for block in page_blocks.read_blocks(PAGE) if block.title == "stream")
-    match = News({"price": 12, "genre": "classics"}, ["ann-1"]).written
-    assert shown.encode() == b": connected\n\n" + match + message("lost", {"count": 3}) + b": still here\n\n"
+    match = MatchMessage({"price": 12, "genre": "classics"}, ["ann-1"]).encoded
+    assert shown.encode() == b": connected\n\n" + match + encode_message("lost", {"count": 3}) + b": still here\n\n"

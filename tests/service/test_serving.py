@@ -15,7 +15,7 @@ import tellwhen as tw
 from service_support import wait_until
 from tellwhen.cli import app
 from tellwhen.client import Client
-from tellwhen.service import Keys, create_app, running
+from tellwhen.service import Keys, create_app, run_in_background
 
 
 class Process:
@@ -55,7 +55,7 @@ def test_a_process_is_killed_and_stopped(tmp_path):
             assert "another service runs on" in refused(tmp_path / "data")
         code = process.end(how)
         assert code in ((-signal.SIGKILL,), (0, 143), (0, 130, -signal.SIGINT))[number]
-    with running(tmp_path / "data") as service, Client(service.address) as client:
+    with run_in_background(tmp_path / "data") as service, Client(service.address) as client:
         assert len(client) == 3
 
 
@@ -64,7 +64,7 @@ def test_a_saved_index_is_left_as_it_is(tmp_path):
     tw.Index(schema={"day": "date"}).add("a", "day > DATE '2026-01-01'", score=3, payload={"k": 1}).save(folder)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     for number in range(2):  # the second time, from the copy
-        with running(folder) as service, Client(service.address) as client:
+        with run_in_background(folder) as service, Client(service.address) as client:
             assert client.publish({"day": "2026-05-05"}, payload=True)[0] == ("a", {"k": 1})
             client.add(f"new-{number}", "x = 1")
             assert len(client) == 2 + number
@@ -74,38 +74,44 @@ def test_a_saved_index_is_left_as_it_is(tmp_path):
 
 
 def test_a_schema_and_an_engine_are_kept(tmp_path):
-    with running(tmp_path / "data", engine="counting", schema={"day": "date"}) as service, Client(service.address) as c:
+    with (
+        run_in_background(tmp_path / "data", engine="counting", schema={"day": "date"}) as service,
+        Client(service.address) as c,
+    ):
         c.add("a", "day > DATE '2026-01-01'")
-    with running(tmp_path / "data") as service, Client(service.address) as client:
+    with run_in_background(tmp_path / "data") as service, Client(service.address) as client:
         assert client.publish({"day": "2026-05-05"}) == ["a"]
         assert client.stats()["plan"].startswith("counting")
-    with running(tmp_path / "data", engine="counting", schema={"day": "date"}) as service, Client(service.address) as c:
+    with (
+        run_in_background(tmp_path / "data", engine="counting", schema={"day": "date"}) as service,
+        Client(service.address) as c,
+    ):
         assert len(c) == 1
     for other in ({"engine": "auto"}, {"engine": "counting", "schema": {"day": "int"}}):
         with pytest.raises(
-            tw.ArgumentError, match="of default cannot have this schema|of default has the engine counting"
+            tw.ArgumentError, match="of default contradicts this schema|of default has the engine counting"
         ):
-            running(tmp_path / "data", **other)
+            run_in_background(tmp_path / "data", **other)
         assert not [one.name for one in threading.enumerate() if one.name == "tellwhen-default"]  # it is closed
-    with running(tmp_path / "data") as service, Client(service.address) as client:
+    with run_in_background(tmp_path / "data") as service, Client(service.address) as client:
         assert len(client) == 1
 
 
 def test_what_is_refused(tmp_path):
-    assert "can be reached from other machines, and there are no keys" in refused(tmp_path / "a", "--host", "0.0.0.0")
+    assert "other machines can reach 0.0.0.0, and there are no keys" in refused(tmp_path / "a", "--host", "0.0.0.0")
     assert "TLS needs two files" in refused(tmp_path / "a", "--certificate", "x.pem")
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").touch()
-    assert "is no folder of a service" in refused(tmp_path / "photos")
+    assert "is not the folder of a service" in refused(tmp_path / "photos")
     assert "nowhere" in refused("/proc/nowhere")
     assert "no engine" in refused(tmp_path / "b", "--engine", "nope")
-    with running(tmp_path / "c") as service:
+    with run_in_background(tmp_path / "c") as service:
         port = service.address.rsplit(":", 1)[1]
         result = CliRunner().invoke(app, ["serve", str(tmp_path / "d"), "--port", port])
         assert result.exit_code == 1
         assert "address already in use" in result.stderr.lower()
     damaged = tmp_path / "e" / "tenants" / "default"
-    with running(tmp_path / "e") as service, Client(service.address) as client:
+    with run_in_background(tmp_path / "e") as service, Client(service.address) as client:
         client.add("a", "x = 1")
     (damaged / "index" / "manifest.json").write_text("{")
     assert "manifest.json is damaged" in refused(tmp_path / "e")
@@ -121,7 +127,7 @@ def test_keys_are_made_listed_and_removed(tmp_path):
     assert (code, key[:3]) == (0, "tw_")
     assert keys("add", tmp_path, "shop", "--role", "read")[0] == 1
     assert "a role is one of read, publish, manage, not admin" in keys("add", tmp_path, "b", "--role", "admin")[1]
-    assert "a tenant is named by" in keys("add", tmp_path, "b", "--role", "read", "--tenant", "../x")[1]
+    assert "the name of a tenant has" in keys("add", tmp_path, "b", "--role", "read", "--tenant", "../x")[1]
     _, listed = keys("list", tmp_path, "--json")
     assert json.loads(listed) == {"name": "shop", "tenant": "acme", "roles": ["read"], "rate": 5.0}
     assert "shop" in keys("list", tmp_path)[1]
@@ -134,7 +140,7 @@ def test_keys_are_made_listed_and_removed(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="only where there are users")
 def test_what_is_kept_is_only_the_owners(tmp_path):
-    with running(tmp_path / "data") as service, Client(service.address) as client:
+    with run_in_background(tmp_path / "data") as service, Client(service.address) as client:
         client.add("a", "x = 1")
         (log,) = (tmp_path / "data" / "tenants" / "default").glob("log-*")
         assert log.stat().st_mode & 0o077 == 0
@@ -161,7 +167,7 @@ RULES = [("a", "day > DATE '2026-01-01'", 2.5, {"day": 3.0}, {"subscriber": "ann
 
 def test_a_schema_that_is_given_later_is_of_all_that_is_there(tmp_path, monkeypatch):
     data = tmp_path / "data"
-    with running(data) as service, Client(service.address) as client:
+    with run_in_background(data) as service, Client(service.address) as client:
         client.add_many(RULES)
         client.remove("a")
         client.add(*RULES[0][:2], score=2.5, weights={"day": 3.0}, payload={"subscriber": "ann"})
@@ -169,16 +175,16 @@ def test_a_schema_that_is_given_later_is_of_all_that_is_there(tmp_path, monkeypa
         assert client.about()["schema"] == {}
     kept = (data / "tenants/default/index/manifest.json").read_bytes()
     with pytest.raises(
-        tw.TellwhenError, match="the index of default cannot have this schema: subscription 'a': day > "
+        tw.TellwhenError, match="the index of default contradicts this schema: subscription 'a': day > "
     ):
-        running(data, schema={"day": "string"})
+        run_in_background(data, schema={"day": "string"})
     assert (data / "tenants/default/index/manifest.json").read_bytes() == kept
     with monkeypatch.context() as broken, pytest.raises(OSError, match="full"):
         broken.setattr("tellwhen.index.index.Index.save", lambda *_, **__: (_ for _ in ()).throw(OSError("full")))
-        running(data, schema={"day": "date"})
+        run_in_background(data, schema={"day": "date"})
     assert (data / "tenants/default/index/manifest.json").read_bytes() == kept
     for given in ({"schema": {"day": "date"}}, {}, {"schema": {"day": "date"}}):
-        with running(data, **given) as service, Client(service.address) as client:
+        with run_in_background(data, **given) as service, Client(service.address) as client:
             assert sorted(client.match({"day": "2026-02-02", "n": 1}), key=str) == [7, "a"]
             assert client.about()["schema"] == {"day": "date"}
             found = client.get("a")
@@ -190,17 +196,17 @@ def test_a_schema_that_is_given_later_is_of_all_that_is_there(tmp_path, monkeypa
 
 def test_a_new_tenant_has_the_schema_of_the_folder(tmp_path):
     data = tmp_path / "data"
-    with running(data, schema={"day": "date"}, engine="scan"):
+    with run_in_background(data, schema={"day": "date"}, engine="scan"):
         pass
     secret = Keys(data / "keys.json").add("acme", ["read", "publish", "manage"], "acme")
-    with running(data) as service, Client(service.address, key=secret) as acme:
+    with run_in_background(data) as service, Client(service.address, key=secret) as acme:
         acme.add("a", "day > DATE '2026-01-01'")
         assert (acme.publish({"day": "2026-02-02"}), acme.about()["schema"]) == (["a"], {"day": "date"})
         assert "scan" in acme.stats()["plan"]
     (data / "service.json").write_text("{")
     for _ in range(2):  # the second one would find the folder in use if the first one had held it on
         with pytest.raises(tw.FormatError, match="service.json is damaged"):
-            running(data)
+            run_in_background(data)
 
 
 def test_an_index_that_was_saved_again_is_told(tmp_path):
