@@ -1,4 +1,4 @@
-"""Who hears of which matches, and what happens to those who read slowly?"""
+"""Which listeners get which matches, and what slow ones lose."""
 
 import asyncio
 import random
@@ -6,13 +6,12 @@ import random
 import pytest
 
 import tellwhen as tw
-from tellwhen.service.event_streams import EventStream
 from tellwhen.service.listeners import Listener, ListenerRegistry, group_by_subscriber
 
 PAYLOADS = {"a": {"subscriber": "ann"}, "b": {"subscriber": "bob"}, 7: {"subscriber": 7}, "n": {}}
 
 
-def heard(listener):
+def receive_matches(listener):
     """What waits for a listener now."""
     return [message.matches for message in asyncio.run(asyncio.wait_for(listener.receive(), 1))]
 
@@ -21,7 +20,7 @@ def is_silent(listener):
     return not listener._waiting
 
 
-def told(registry, ids, event=None):
+def deliver(registry, ids, event=None):
     named = [PAYLOADS[id_].get("subscriber") for id_ in ids]
     whose = group_by_subscriber(ids, named) if registry.needs_subscribers else {}
     event = event or {"x": 1}
@@ -34,14 +33,14 @@ def test_everybody_who_asked_for_it_hears_it():
     ids, both = Listener(ids=["a", "n"]), Listener("ann", ids=["b"])
     for one in (everything, ann, seven, ids, both):
         registry.add(one)
-    told(registry, ["a", "b", 7, "n"])
-    assert heard(everything) == [["a", "b", 7, "n"]]
-    assert heard(ann) == [["a"]]
-    assert heard(seven) == [[7]]
-    assert heard(ids) == [["a", "n"]]
+    deliver(registry, ["a", "b", 7, "n"])
+    assert receive_matches(everything) == [["a", "b", 7, "n"]]
+    assert receive_matches(ann) == [["a"]]
+    assert receive_matches(seven) == [[7]]
+    assert receive_matches(ids) == [["a", "n"]]
     assert is_silent(both)
-    told(registry, ["b"])
-    assert heard(everything) == [["b"]]
+    deliver(registry, ["b"])
+    assert receive_matches(everything) == [["b"]]
     assert all(is_silent(one) for one in (ann, seven, ids, both))
     assert (registry.sent_messages, registry.lost_messages) == (5, 0)
 
@@ -51,11 +50,11 @@ def test_filters_are_expressions():
     cheap, both = Listener(), Listener("ann")
     registry.add(cheap, "price < 20")
     registry.add(both, "price < 20 AND genre = 'classics'")
-    told(registry, ["a", "b"], {"price": 12})
-    told(registry, ["a", "b"], {"price": 12, "genre": "classics"})
-    told(registry, ["a", "b"], {"price": 90, "genre": "classics"})
-    assert heard(cheap) == [["a", "b"], ["a", "b"]]
-    assert heard(both) == [["a"]]
+    deliver(registry, ["a", "b"], {"price": 12})
+    deliver(registry, ["a", "b"], {"price": 12, "genre": "classics"})
+    deliver(registry, ["a", "b"], {"price": 90, "genre": "classics"})
+    assert receive_matches(cheap) == [["a", "b"], ["a", "b"]]
+    assert receive_matches(both) == [["a"]]
     with pytest.raises(tw.ParseError):
         registry.add(Listener(), "price <")
     assert len(registry) == 2
@@ -64,9 +63,9 @@ def test_filters_are_expressions():
 def test_filters_are_read_by_the_schema_of_the_tenant():
     registry, late = ListenerRegistry(tw.Schema({"at": "timestamp"})), Listener()
     registry.add(late, "at > TIMESTAMP '2026-01-01 00:00:00'")
-    told(registry, ["a"], {"at": "2026-02-02T00:00:00Z"})
-    told(registry, ["a"], {"at": "2025-02-02T00:00:00Z"})
-    assert heard(late) == [["a"]]
+    deliver(registry, ["a"], {"at": "2026-02-02T00:00:00Z"})
+    deliver(registry, ["a"], {"at": "2025-02-02T00:00:00Z"})
+    assert receive_matches(late) == [["a"]]
     with pytest.raises(tw.SchemaError):
         registry.add(Listener(), "at > '2026-01-01'")
 
@@ -103,7 +102,7 @@ def test_who_has_left_hears_nothing():
         leave()
         leave()  # once is enough
         listener._waiting.clear()
-        told(registry, ["a", "b", 7])
+        deliver(registry, ["a", "b", 7])
         assert is_silent(listener)
     assert len(registry) == 0
     assert not any(
@@ -115,68 +114,10 @@ def test_a_slow_reader_loses_the_oldest_and_is_told():
     registry, slow = ListenerRegistry(), Listener(waiting_max=3)
     registry.add(slow)
     for number in range(10):
-        told(registry, ["a"], {"n": number})
+        deliver(registry, ["a"], {"n": number})
     assert (registry.lost_messages, slow.unreported_losses) == (7, 7)
     found = asyncio.run(slow.receive())
     assert [message.event["n"] for message in found] == [7, 8, 9]
-
-
-class Connection:
-    """A client at the other end: what was sent to it, and whether it reads."""
-
-    def __init__(self):
-        self.sent, self.reads, self.gone = [], asyncio.Event(), asyncio.Event()
-        self.reads.set()
-
-    async def send(self, message):
-        await self.reads.wait()
-        self.sent.append(message.get("body", b""))
-
-    async def receive(self):
-        await self.gone.wait()
-        return {"type": "http.disconnect"}
-
-    @property
-    def text(self):
-        return b"".join(self.sent).decode()
-
-
-def test_a_stream_tells_beats_and_ends(monkeypatch):
-    monkeypatch.setattr("tellwhen.service.event_streams.HEARTBEAT_SECONDS", 0.05)
-
-    async def run():
-        registry, connection, listener = ListenerRegistry(), Connection(), Listener(waiting_max=2)
-        stream = EventStream(listener, registry.add(listener))
-        running = asyncio.ensure_future(stream({}, connection.receive, connection.send))
-        await asyncio.sleep(0.2)
-        told(registry, ["a"])
-        await asyncio.sleep(0.05)
-        connection.gone.set()
-        await asyncio.wait_for(running, 2)
-        return len(registry), connection.text
-
-    left, text = asyncio.run(run())
-    assert left == 0
-    assert text.startswith(": connected\n\n: still here\n\n")
-    assert 'event: match\ndata: {"event":{"x":1},"matches":["a"]}\n\n' in text
-
-
-def test_who_is_not_let_in_any_more_hears_nothing():
-    async def run():
-        registry, connection, listener, allowed = ListenerRegistry(), Connection(), Listener(), [True]
-        stream = EventStream(listener, registry.add(listener), has_access=lambda: allowed[0])
-        running = asyncio.ensure_future(stream({}, connection.receive, connection.send))
-        told(registry, ["a"])
-        await asyncio.sleep(0.05)
-        allowed[0] = False
-        told(registry, ["b"])
-        await asyncio.wait_for(running, 2)
-        return len(registry), connection.text
-
-    left, text = asyncio.run(run())
-    assert left == 0
-    assert '"matches":["a"]' in text
-    assert '"matches":["b"]' not in text
 
 
 def test_a_message_is_written_once_for_all():
@@ -184,5 +125,5 @@ def test_a_message_is_written_once_for_all():
     listeners = [Listener() for _ in range(3)]
     for one in listeners:
         registry.add(one)
-    told(registry, ["a"])
+    deliver(registry, ["a"])
     assert len({id(one._waiting[0]) for one in listeners}) == 1

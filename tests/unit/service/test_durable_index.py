@@ -1,4 +1,4 @@
-"""Is everything that was acknowledged there after a kill, and nothing half-done?"""
+"""No acknowledged change is lost by a kill, and no change is applied in part."""
 
 import json
 import os
@@ -21,14 +21,11 @@ from tellwhen.service.changes import make_addition, make_removal, make_score_cha
 from tellwhen.service.durable_index import DurableIndex
 from tellwhen.service.errors import StorageError
 from tellwhen.service.journal import MAGIC, Journal
-from tellwhen.service.keys import Keys
-from tellwhen.service.settings import Limits
-from tellwhen.service.tenants import Tenants
 
-WRITER = Path(__file__).parent / "writer.py"
+WRITER = Path(__file__).parent / "killed_writer.py"
 
 
-def make(kept, change):
+def apply(kept, change):
     """Make a change, and wait for what comes of it."""
     import queue
 
@@ -40,33 +37,33 @@ def make(kept, change):
     return result
 
 
-def killed(kept):
+def simulate_kill(kept):
     """Leave it as a kill would: nothing is finished, and no snapshot made."""
     kept._queue.put(None)
     kept._thread.join()
     kept._journal.close()
 
 
-def contents(index):
+def read_contents(index):
     return {id_: (text, index.get_subscription(id_).score, index.get_payload(id_)) for id_, text in index.iter_texts()}
 
 
 def test_changes_are_there_after_a_kill(tmp_path):
     kept = DurableIndex(tmp_path)
-    make(kept, make_addition([["a", "x > 1", 2.0, None, {"s": 1}], [7, "x > 2", None, {"x": 0.5}, None]]))
-    make(kept, make_score_change([[7, 5.0]]))
-    make(kept, make_addition([["a", "x > 3", None, None, None]], replace=True))
-    make(kept, make_addition([["b", "x = 1", None, None, None]]))
-    make(kept, make_removal(["b"]))
-    known = contents(kept.index)
-    killed(kept)
+    apply(kept, make_addition([["a", "x > 1", 2.0, None, {"s": 1}], [7, "x > 2", None, {"x": 0.5}, None]]))
+    apply(kept, make_score_change([[7, 5.0]]))
+    apply(kept, make_addition([["a", "x > 3", None, None, None]], replace=True))
+    apply(kept, make_addition([["b", "x = 1", None, None, None]]))
+    apply(kept, make_removal(["b"]))
+    known = read_contents(kept.index)
+    simulate_kill(kept)
     kept = DurableIndex(tmp_path)
-    assert contents(kept.index) == known == {7: ("x > 2", 5.0, {}), "a": ("x > 3", 0.0, {})}
+    assert read_contents(kept.index) == known == {7: ("x > 2", 5.0, {}), "a": ("x > 3", 0.0, {})}
     assert kept.index.get_subscription(7).weights == {"x": 0.5}
     kept.close()
     kept = DurableIndex(tmp_path)
     assert kept.replayed == 0  # closed in peace, it made a snapshot
-    assert contents(kept.index) == known
+    assert read_contents(kept.index) == known
     kept.close()
 
 
@@ -81,26 +78,26 @@ def test_any_changes_with_kills_and_snapshots_between(tmp_path, seed):
                 replace = rng.random() < 0.5
                 rows = [[id_, f"x > {rng.randrange(9)}", float(rng.randrange(5)), None, {"n": id_}] for id_ in ids]
                 if replace or not known.keys() & set(ids):
-                    make(kept, make_addition(rows, replace))
+                    apply(kept, make_addition(rows, replace))
                     known |= {id_: (text, score, payload) for id_, text, score, _, payload in rows}
                 else:
                     with pytest.raises(tw.DuplicateId):
-                        make(kept, make_addition(rows))
+                        apply(kept, make_addition(rows))
             case 3:
                 rows = [[id_, rng.choice(["x >", f"x = {id_}"]), None, None, None] for id_ in ids]
-                rejected = make(kept, make_addition(rows, True, "quarantine"))["rejected"]
+                rejected = apply(kept, make_addition(rows, True, "quarantine"))["rejected"]
                 assert len(rejected) == sum(row[1] == "x >" for row in rows)
                 known |= {id_: (text, 0.0, {}) for id_, text, *_ in rows if text != "x >"}
             case 4:
-                make(kept, make_removal(ids, "ignore"))
+                apply(kept, make_removal(ids, "ignore"))
                 known = {id_: one for id_, one in known.items() if id_ not in ids}
             case 5:
-                killed(kept)
+                simulate_kill(kept)
                 kept = DurableIndex(tmp_path, snapshot_after=15)
-        assert contents(kept.index) == known
+        assert read_contents(kept.index) == known
     kept.close()
     reopened = DurableIndex(tmp_path, snapshot_after=15)
-    assert contents(reopened.index) == known
+    assert read_contents(reopened.index) == known
     for value in range(10):
         wanted = {id_ for id_, (text, *_) in known.items() if tw.parse(text).evaluate({"x": value}) is True}
         assert set(reopened.index.match({"x": value})) == wanted
@@ -109,16 +106,16 @@ def test_any_changes_with_kills_and_snapshots_between(tmp_path, seed):
 
 def test_positions_in_listings_survive_kills_restarts_and_another_schema(tmp_path):
     kept = DurableIndex(tmp_path)
-    make(kept, make_addition([[number, "x > 1", None, None, None] for number in range(50)]))
+    apply(kept, make_addition([[number, "x > 1", None, None, None] for number in range(50)]))
     for number in (3, 10, 30):
-        make(kept, make_addition([[number, "x > 2", None, None, None]], replace=True))
+        apply(kept, make_addition([[number, "x > 2", None, None, None]], replace=True))
     with pytest.raises(tw.ParseError):  # uses no position, although it is in the log
-        make(kept, make_addition([["new", "x > 1", None, None, None], ["bad", "x >", None, None, None]]))
-    make(kept, make_removal([9, 49]))
-    make(kept, make_addition([["last", "x > 1", None, None, None]]))
+        apply(kept, make_addition([["new", "x > 1", None, None, None], ["bad", "x >", None, None, None]]))
+    apply(kept, make_removal([9, 49]))
+    apply(kept, make_addition([["last", "x > 1", None, None, None]]))
     positions = [(listed.ordinal, listed.id) for listed in iter_listing(kept.index)]
     assert positions == [(number, number) for number in range(50) if number not in (9, 49)] + [(50, "last")]
-    killed(kept)
+    simulate_kill(kept)
     for schema in (None, tw.Schema({"x": "int"}), None):
         kept = DurableIndex(tmp_path, schema=schema)
         assert [(listed.ordinal, listed.id) for listed in iter_listing(kept.index)] == positions
@@ -135,7 +132,7 @@ def test_a_change_is_synced_before_it_is_seen_and_answered(tmp_path, monkeypatch
         real(descriptor)
 
     monkeypatch.setattr(os, "fdatasync", sync)
-    make(kept, make_addition([["a", "x > 1", None, None, None]]))
+    apply(kept, make_addition([["a", "x > 1", None, None, None]]))
     assert seen == [("synced", False)]
     kept.close()
 
@@ -154,7 +151,7 @@ def test_changes_that_wait_are_synced_together(tmp_path, monkeypatch):
 
 def test_what_was_refused_stays_refused(tmp_path, monkeypatch):
     kept = DurableIndex(tmp_path)
-    make(kept, make_addition([["a", "x > 1", None, None, None]]))
+    apply(kept, make_addition([["a", "x > 1", None, None, None]]))
     for change, error in (
         (make_addition([["b", "x > 1", None, None, None], ["c", "x >", None, None, None]]), tw.ParseError),
         (make_addition([["b", "x > 1", None, None, None], ["a", "x > 2", None, None, None]]), tw.DuplicateId),
@@ -162,15 +159,15 @@ def test_what_was_refused_stays_refused(tmp_path, monkeypatch):
         (make_score_change([["a", 3.0], ["zzz", 1.0]]), tw.UnknownId),
     ):
         with pytest.raises(error):
-            make(kept, change)
-    # The same, killed before the journal says so: what is joined with it is not lost, and nothing of it is half-done.
+            apply(kept, change)
+    # Killed before the journal lists the refusal: changes joined with it are not lost, and it is not applied in part.
     monkeypatch.setattr(kept, "_write_refusals", lambda: None)
-    make(kept, make_addition([["d", "x > 4", None, None, None]]))
+    apply(kept, make_addition([["d", "x > 4", None, None, None]]))
     with pytest.raises(tw.ParseError):
-        make(kept, make_addition([["e", "x > 1", None, None, None], ["f", "x >", None, None, None]]))
-    killed(kept)
+        apply(kept, make_addition([["e", "x > 1", None, None, None], ["f", "x >", None, None, None]]))
+    simulate_kill(kept)
     kept = DurableIndex(tmp_path)
-    assert contents(kept.index) == {"a": ("x > 1", 0.0, {}), "d": ("x > 4", 0.0, {})}
+    assert read_contents(kept.index) == {"a": ("x > 1", 0.0, {}), "d": ("x > 4", 0.0, {})}
     kept.close()
 
 
@@ -178,12 +175,12 @@ def test_what_is_refused_again_is_named_before_others_follow(tmp_path, monkeypat
     kept = DurableIndex(tmp_path)
     monkeypatch.setattr(kept, "_write_refusals", lambda: None)
     with pytest.raises(tw.ParseError):
-        make(kept, make_addition([["a", "x >", None, None, None]]))
-    killed(kept)
+        apply(kept, make_addition([["a", "x >", None, None, None]]))
+    simulate_kill(kept)
     for name in ("b", "c"):
         kept = DurableIndex(tmp_path)
-        make(kept, make_addition([[name, "x > 1", None, None, None]]))
-        killed(kept)
+        apply(kept, make_addition([[name, "x > 1", None, None, None]]))
+        simulate_kill(kept)
     kept = DurableIndex(tmp_path)
     assert sorted(kept.index) == ["b", "c"]
     kept.close()
@@ -192,24 +189,24 @@ def test_what_is_refused_again_is_named_before_others_follow(tmp_path, monkeypat
 def test_what_may_replace_is_not_joined_with_what_may_not(tmp_path, monkeypatch):
     kept = DurableIndex(tmp_path)
     monkeypatch.setattr(kept, "_write_refusals", lambda: None)
-    make(kept, make_addition([["a", "x > 1", None, None, None]], replace=True))
+    apply(kept, make_addition([["a", "x > 1", None, None, None]], replace=True))
     with pytest.raises(tw.DuplicateId):
-        make(kept, make_addition([["a", "x > 2", None, None, None]]))
-    killed(kept)
+        apply(kept, make_addition([["a", "x > 2", None, None, None]]))
+    simulate_kill(kept)
     kept = DurableIndex(tmp_path)
-    assert contents(kept.index) == {"a": ("x > 1", 0.0, {})}
+    assert read_contents(kept.index) == {"a": ("x > 1", 0.0, {})}
     kept.close()
 
 
 def test_what_was_refused_for_want_of_memory_stays_refused_when_there_is_more(tmp_path):
     kept = DurableIndex(tmp_path, memory_limit=500_000)
     with pytest.raises(tw.TellwhenError, match="memory"):
-        make(
+        apply(
             kept,
             make_addition([[number, f"x = {number} AND y > {number}", None, None, None] for number in range(5_000)]),
         )
-    make(kept, make_addition([["a", "x > 1", None, None, None]]))
-    killed(kept)
+    apply(kept, make_addition([["a", "x > 1", None, None, None]]))
+    simulate_kill(kept)
     kept = DurableIndex(tmp_path)
     assert list(kept.index) == ["a"]
     kept.close()
@@ -219,9 +216,9 @@ def test_a_lower_memory_limit_refuses_to_open_and_loses_nothing(tmp_path):
     kept = DurableIndex(tmp_path)
     for part in range(20):
         rows = [[f"{part}-{n}", f"x = {n} AND y > {part}", None, None, None] for n in range(50)]
-        make(kept, make_addition(rows))
+        apply(kept, make_addition(rows))
     taken = sum(kept.index.inspect.get_stats()["bytes"].values())
-    killed(kept)
+    simulate_kill(kept)
     with pytest.raises(tw.TellwhenError, match="more than its memory_limit"):
         DurableIndex(tmp_path, memory_limit=taken // 2)
     kept = DurableIndex(tmp_path, memory_limit=2 * taken)
@@ -232,11 +229,11 @@ def test_a_lower_memory_limit_refuses_to_open_and_loses_nothing(tmp_path):
 
 def test_files_that_are_missing_are_noticed(tmp_path):
     kept = DurableIndex(tmp_path)
-    make(kept, make_addition([["a", "x > 1", None, None, None]]))
+    apply(kept, make_addition([["a", "x > 1", None, None, None]]))
     kept.close()
     kept = DurableIndex(tmp_path)
-    make(kept, make_addition([["b", "x > 1", None, None, None]]))
-    killed(kept)
+    apply(kept, make_addition([["b", "x > 1", None, None, None]]))
+    simulate_kill(kept)
     manifest = tmp_path / "index" / "manifest.json"
     whole, files = manifest.read_bytes(), set(tmp_path.rglob("*"))
     manifest.unlink()
@@ -252,7 +249,7 @@ def test_files_that_are_missing_are_noticed(tmp_path):
 def add_thirty(folder):
     kept = DurableIndex(folder)
     for number in range(30):
-        make(kept, make_addition([[number, "x > 1", None, None, None]]))
+        apply(kept, make_addition([[number, "x > 1", None, None, None]]))
     return kept
 
 
@@ -262,9 +259,9 @@ def test_a_lost_log_is_noticed(tmp_path, keep, has_snapshot):
     if has_snapshot:
         DurableIndex(tmp_path).close()
         kept = DurableIndex(tmp_path, snapshot_after=10)
-        make(kept, make_addition([[number, "x > 1", None, None, None] for number in range(-20, 0)]))
-        killed(kept)
-    killed(add_thirty(tmp_path))
+        apply(kept, make_addition([[number, "x > 1", None, None, None] for number in range(-20, 0)]))
+        simulate_kill(kept)
+    simulate_kill(add_thirty(tmp_path))
     (file,) = tmp_path.glob("log-*")
     whole = file.read_bytes()
     if keep == "nothing":
@@ -278,20 +275,20 @@ def test_a_lost_log_is_noticed(tmp_path, keep, has_snapshot):
         DurableIndex(tmp_path)
     kept = DurableIndex(tmp_path, accept_loss=True)
     assert len(kept.index) == (20 if has_snapshot else 0) + (29 if "less" in keep else 0)
-    make(kept, make_addition([["new", "x > 1", None, None, None]]))
+    apply(kept, make_addition([["new", "x > 1", None, None, None]]))
     count = len(kept.index)
-    killed(kept)
+    simulate_kill(kept)
     kept = DurableIndex(tmp_path)  # once accepted, the loss is not reported again
     assert len(kept.index) == count
     kept.close()
 
 
 def test_a_log_of_an_older_version_without_the_number_is_opened_unless_it_is_missing(tmp_path):
-    killed(add_thirty(tmp_path))
+    simulate_kill(add_thirty(tmp_path))
     (tmp_path / "acknowledged").unlink()
     kept = DurableIndex(tmp_path)
     assert len(kept.index) == 30
-    killed(kept)
+    simulate_kill(kept)
     (tmp_path / "acknowledged").write_bytes(b"damaged")
     (file,) = tmp_path.glob("log-*")
     file.unlink()
@@ -315,7 +312,7 @@ def test_a_log_that_is_deleted_while_it_is_open_is_saved_from_memory(tmp_path, w
     file.unlink()
     if writes_again:
         with pytest.raises(StorageError, match="deleted"):
-            make(kept, make_addition([["new", "x > 1", None, None, None]]))
+            apply(kept, make_addition([["new", "x > 1", None, None, None]]))
     kept.close()
     kept = DurableIndex(tmp_path)
     assert sorted(kept.index) == list(range(30))
@@ -333,7 +330,7 @@ def test_a_folder_that_is_deleted_while_it_is_open_is_not_made_again(tmp_path):
 def test_changes_of_another_version_are_not_left_out(tmp_path, body):
     kept = DurableIndex(tmp_path)
     kept._journal.append([body])
-    killed(kept)
+    simulate_kill(kept)
     with pytest.raises(FormatError, match="change 1 in the log of .* has an unknown form"):
         DurableIndex(tmp_path)
 
@@ -342,10 +339,10 @@ def test_a_change_that_cannot_be_made_again_is_an_error(tmp_path, monkeypatch):
     kept = DurableIndex(tmp_path)
     monkeypatch.setattr(kept, "_write_refusals", lambda: None)
     with pytest.raises(tw.ParseError):
-        make(kept, make_addition([["a", "x >", None, None, None]]))
+        apply(kept, make_addition([["a", "x >", None, None, None]]))
     kept._unlisted_refusals = []  # as if it had been good when it was made, and a parser of today refused it
-    make(kept, make_addition([["b", "x > 1", None, None, None]]))
-    killed(kept)
+    apply(kept, make_addition([["b", "x > 1", None, None, None]]))
+    simulate_kill(kept)
     with pytest.raises(FormatError, match="cannot be applied again"):
         DurableIndex(tmp_path)
 
@@ -362,10 +359,10 @@ def test_a_refusal_that_cannot_be_written_is_written_later(tmp_path, monkeypatch
 
     monkeypatch.setattr(Journal, "append", append)
     with pytest.raises(tw.ParseError):
-        make(kept, make_addition([["a", "x >", None, None, None]]))
-    make(kept, make_addition([["b", "x > 1", None, None, None]]))
-    make(kept, make_addition([["c", "x > 1", None, None, None]]))
-    killed(kept)
+        apply(kept, make_addition([["a", "x >", None, None, None]]))
+    apply(kept, make_addition([["b", "x > 1", None, None, None]]))
+    apply(kept, make_addition([["c", "x > 1", None, None, None]]))
+    simulate_kill(kept)
     kept = DurableIndex(tmp_path)
     assert sorted(kept.index) == ["b", "c"]
     kept.close()
@@ -374,8 +371,8 @@ def test_a_refusal_that_cannot_be_written_is_written_later(tmp_path, monkeypatch
 def test_a_snapshot_begins_a_new_journal(tmp_path):
     kept = DurableIndex(tmp_path, snapshot_after=10)
     for number in range(25):
-        make(kept, make_addition([[number, "x > 1", None, None, None]]))
-    killed(kept)
+        apply(kept, make_addition([[number, "x > 1", None, None, None]]))
+    simulate_kill(kept)
     assert [file.name for file in tmp_path.glob("log-*")] == [f"log-{21:020d}"]
     kept = DurableIndex(tmp_path, snapshot_after=10)
     assert (kept.replayed, len(kept.index)) == (5, 25)
@@ -384,34 +381,34 @@ def test_a_snapshot_begins_a_new_journal(tmp_path):
 
 def test_a_full_disk_refuses_changes_and_nothing_else(tmp_path, monkeypatch):
     kept = DurableIndex(tmp_path)
-    make(kept, make_addition([["a", "x > 1", None, None, None]]))
+    apply(kept, make_addition([["a", "x > 1", None, None, None]]))
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
         with pytest.raises(StorageError, match="No space left"):
-            make(kept, make_addition([["b", "x > 1", None, None, None]]))
+            apply(kept, make_addition([["b", "x > 1", None, None, None]]))
         assert kept.index.match({"x": 5}) == ["a"]
-    make(kept, make_addition([["b", "x > 2", None, None, None]]))
-    killed(kept)
+    apply(kept, make_addition([["b", "x > 2", None, None, None]]))
+    simulate_kill(kept)
     kept = DurableIndex(tmp_path)
-    assert contents(kept.index) == {"a": ("x > 1", 0.0, {}), "b": ("x > 2", 0.0, {})}
+    assert read_contents(kept.index) == {"a": ("x > 1", 0.0, {}), "b": ("x > 2", 0.0, {})}
     kept.close()
 
 
 def test_a_file_that_may_not_grow(tmp_path):
     """A real refusal of the kernel's, not a patched one."""
     kept = DurableIndex(tmp_path)
-    make(kept, make_addition([["a", "x > 1", None, None, None]]))
+    apply(kept, make_addition([["a", "x > 1", None, None, None]]))
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (kept.journal_bytes + 30, before[1]))
         with pytest.raises(StorageError):
-            make(kept, make_addition([["b", "x > 1", None, None, None]]))
+            apply(kept, make_addition([["b", "x > 1", None, None, None]]))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)
-    make(kept, make_addition([["c", "x > 1", None, None, None]]))
-    killed(kept)
+    apply(kept, make_addition([["c", "x > 1", None, None, None]]))
+    simulate_kill(kept)
     kept = DurableIndex(tmp_path)
     assert sorted(kept.index) == ["a", "c"]
     kept.close()
@@ -422,8 +419,8 @@ def test_a_snapshot_that_fails_loses_nothing(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(tw.Index, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left on device")))
         for number in range(5):
-            make(kept, make_addition([[number, "x > 1", None, None, None]]))
-    killed(kept)
+            apply(kept, make_addition([[number, "x > 1", None, None, None]]))
+    simulate_kill(kept)
     kept = DurableIndex(tmp_path, snapshot_after=2)
     assert (kept.replayed, sorted(kept.index)) == (5, [0, 1, 2, 3, 4])
     kept.close()
@@ -431,35 +428,20 @@ def test_a_snapshot_that_fails_loses_nothing(tmp_path, monkeypatch):
 
 def test_a_kill_between_a_snapshot_and_the_new_journal(tmp_path, monkeypatch):
     kept = DurableIndex(tmp_path)
-    make(kept, make_addition([["a", "x > 1", None, None, None]]))
+    apply(kept, make_addition([["a", "x > 1", None, None, None]]))
     monkeypatch.setattr(Journal, "rotate", lambda self: None)
     kept._try_snapshot()
-    make(kept, make_removal(["a"]))
-    killed(kept)
+    apply(kept, make_removal(["a"]))
+    simulate_kill(kept)
     monkeypatch.undo()
     kept = DurableIndex(tmp_path)
     assert (kept.replayed, len(kept.index)) == (1, 0)
     kept.close()
 
 
-def test_folders_that_cannot_be_used(tmp_path):
-    keys = Keys(tmp_path / "keys.json")
-    first = Tenants(tmp_path / "data", keys, Limits())
-    with pytest.raises(FormatError, match="another service runs on"):
-        Tenants(tmp_path / "data", keys, Limits())
-    first.close()
-    Tenants(tmp_path / "data", keys, Limits()).close()
-    (tmp_path / "photos").mkdir()
-    (tmp_path / "photos" / "cat.jpg").touch()
-    with pytest.raises(FormatError, match=r"is not the folder of a service: it contains cat\.jpg"):
-        Tenants(tmp_path / "photos", keys, Limits())
-    with pytest.raises(OSError, match="nowhere"):  # a file system that cannot be written
-        Tenants(Path("/proc/nowhere"), keys, Limits())
-
-
 @pytest.mark.parametrize("kills", [6, pytest.param(200, marks=pytest.mark.slow)])
 def test_nothing_acknowledged_is_lost_by_kills(tmp_path, kills):
-    """A process makes changes, and says which were acknowledged; it is killed at any moment, and starts again."""
+    """A process makes changes and reports which were acknowledged; it is killed at random moments, and restarted."""
     rng = random.Random(kills)
     parent = subprocess.Popen(
         [sys.executable, str(WRITER), str(tmp_path / "data")],
