@@ -91,9 +91,8 @@ class Journal:
                 self._expect_number(frame.first, file)
                 self._next_number, self.last_frame_first = frame.first + frame.record_count, frame.first
         for file in [file for file in files if file not in used]:
-            if (
-                _first_number(file) < self._next_number
-            ):  # the rotation failed, and later changes are in the previous file
+            # Later changes are in the previous file if the rotation failed.
+            if _first_number(file) < self._next_number:
                 files.remove(file)
                 file.unlink()
             else:
