@@ -32,9 +32,9 @@ def list_page(
 
     A page begins behind a cursor, at an id, or at the beginning. It is read from one state of the index.
     """
-    found = _iter_matches(index, _find_position(index, start, index_version), search, deadline)
-    page = list(islice(found, limit))
-    has_more = len(page) == limit and next(found, None) is not None
+    matches = _iter_matches(index, _find_position(index, start, index_version), search, deadline)
+    page = list(islice(matches, limit))
+    has_more = len(page) == limit and next(matches, None) is not None
     return {
         "subscriptions": [describe_subscription(listed.read()) for listed in page],
         "next": Cursor(page[-1].ordinal, index_version).encode() if has_more else None,
