@@ -18,10 +18,7 @@ from typing import NamedTuple
 
 FOLDERS = ("src", "bench", "docs", "tools")
 
-PENDING = (
-    "src/tellwhen/service",
-    "bench",
-)
+PENDING = ("bench",)
 """Folders whose functions are still to be renamed."""
 
 ALLOWED = {

@@ -1,16 +1,12 @@
 """Cursors are told from ids by their checksum."""
 
 import base64
-import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tellwhen as tw
 from tellwhen.service.cursors import BODY, CHECKSUM, TEXT_LENGTH, Cursor
-from tellwhen.service.errors import CursorExpired
-from tellwhen.service.listing import Search, list_page
 
 
 @given(st.integers(0, (1 << 63) - 1), st.integers(0, (1 << 64) - 1))
@@ -29,13 +25,3 @@ def test_an_id_is_no_cursor(text):
 def test_a_cursor_that_was_changed_is_none():
     text = Cursor(5).encode()
     assert all(Cursor.decode(text[:place] + "z" + text[place + 1 :]) is None for place in range(TEXT_LENGTH))
-
-
-def test_a_cursor_of_another_version_is_refused():
-    index = tw.Index().add_many({"a": "x > 1", "b": "x > 1"})
-    page = list_page(index, None, 1, Search(), math.inf, index_version=3)
-    cursor = Cursor.decode(page["next"])
-    assert cursor == Cursor(0, 3)
-    assert [row["id"] for row in list_page(index, cursor, 1, Search(), math.inf, 3)["subscriptions"]] == ["b"]
-    with pytest.raises(CursorExpired, match="version 3 of the index, and version 4 is served now"):
-        list_page(index, cursor, 1, Search(), math.inf, 4)

@@ -1,4 +1,4 @@
-"""Whatever is sent: is there an answer below 500, with a sentence where it is refused, and does the service go on?"""
+"""Malformed and hostile requests: the status is below 500, an error has a message, and the service goes on."""
 
 import json
 import string
@@ -29,7 +29,7 @@ BODIES = {
     "/v1/dry-run": {"expression": "a = 1"},
     "PUT": {"expression": "a = 1", "score": 1, "weights": {"a": 1}, "payload": {"p": 1}},
 }
-"""A good body for every path that takes one; PUT is that of a subscription."""
+"""A valid body for every path that takes one; PUT stands for the path of a subscription."""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def shared(tmp_path_factory):
 
 @pytest.fixture
 def client(shared):
-    """What is not expected is raised in the test; after each, the service must go on."""
+    """A client that raises unexpected errors in the test; after each test, the service must still work."""
     yield shared
     shared.put("/v1/subscriptions/alive", json={"expression": "alive = 1"}).raise_for_status()
     assert shared.post("/v1/publish", json={"event": {"alive": 1}}).json()["matches"] == ["alive"]
@@ -49,8 +49,8 @@ def client(shared):
     assert shared.post("/v1/dry-run", json={"expression": "TRUE"}).status_code == 200
 
 
-def answered(response):
-    """The status; where it is refused, with a sentence."""
+def get_checked_status(response):
+    """Return the status; check that it is below 500, and that an error has a message."""
     assert response.status_code < 500, response.text
     body = response.json()
     if response.status_code >= 400:
@@ -62,8 +62,8 @@ def answered(response):
 def send(client, path, content):
     content = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
     if path == "PUT":
-        return answered(client.put("/v1/subscriptions/x", content=content, headers=JSON_HEADERS))
-    return answered(client.post(path, content=content, headers=JSON_HEADERS))
+        return get_checked_status(client.put("/v1/subscriptions/x", content=content, headers=JSON_HEADERS))
+    return get_checked_status(client.post(path, content=content, headers=JSON_HEADERS))
 
 
 NO_BODIES = {
@@ -195,7 +195,7 @@ def test_expressions_that_nobody_writes(client, what):
     assert send(client, "/v1/subscriptions", json.dumps(rows)) == 200
     if len(text) < 11_000:
         for query in ({"text": text}, {"mentions": text}, {"constant": text}):
-            answered(client.get("/v1/subscriptions", params=query))
+            get_checked_status(client.get("/v1/subscriptions", params=query))
     client.delete("/v1/subscriptions/x")
 
 
@@ -214,12 +214,12 @@ def test_ids_in_addresses(client, method):
         "%00", "%ff", "%ed%a0%80", "x" * 10_000, "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "%0d%0aX-Evil:1", "<script>", "%25",
         "%F0%9F%98%80", "..%2f..", "remove/", "%20",
     ):  # fmt: skip
-        assert answered(client.request(method, f"/v1/subscriptions/{id_}", **body)) in (200, 201, 404, 422)
-        assert answered(client.request(method, f"/v1/subscriptions/{id_}?id_type=int", **body)) == 422
+        assert get_checked_status(client.request(method, f"/v1/subscriptions/{id_}", **body)) in (200, 201, 404, 422)
+        assert get_checked_status(client.request(method, f"/v1/subscriptions/{id_}?id_type=int", **body)) == 422
     for number in (2**63, -(2**63), 10**30, "1e3", "0x10", "", "+", "9" * 5_000):
-        assert answered(client.request(method, f"/v1/subscriptions/{number}?id_type=int", **body)) == 422
-    answered(client.get(f"/v1/subscriptions?start={'9' * 5_000}&id_type=int"))
-    answered(client.get("/v1/subscriptions?limit=" + "9" * 5_000))
+        assert get_checked_status(client.request(method, f"/v1/subscriptions/{number}?id_type=int", **body)) == 422
+    get_checked_status(client.get(f"/v1/subscriptions?start={'9' * 5_000}&id_type=int"))
+    get_checked_status(client.get("/v1/subscriptions?limit=" + "9" * 5_000))
 
 
 def test_headers_that_nobody_sends(client):
@@ -228,8 +228,8 @@ def test_headers_that_nobody_sends(client):
         {"authorization": "Bearer " + "x" * 10_000}, {"accept": "application/xml"}, {"content-encoding": "gzip"},
     ):  # fmt: skip
         sent = {name: value.encode("latin-1") for name, value in headers.items()}
-        answered(client.post("/v1/publish", content=b'{"event": {}}', headers=sent))
-        answered(client.post("/v1/subscriptions", content=b'{"subscriptions": []}', headers=sent))
+        get_checked_status(client.post("/v1/publish", content=b'{"event": {}}', headers=sent))
+        get_checked_status(client.post("/v1/subscriptions", content=b'{"subscriptions": []}', headers=sent))
 
 
 # what the description says
@@ -239,33 +239,33 @@ CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance,
 
 
 @pytest.fixture(scope="module")
-def described(tmp_path_factory):
-    with run_service(tmp_path_factory.mktemp("described") / "data") as address:
+def openapi_schema(tmp_path_factory):
+    with run_service(tmp_path_factory.mktemp("openapi_schema") / "data") as address:
         with Client(address) as client:
             client.add_many([("ann-1", "price < 20", 1.0, None, {"subscriber": "ann"}), (5, "price < 5")])
         schema = schemathesis.openapi.from_url(f"{address}/openapi.json")
         yield schema.exclude(path="/v1/live")  # it has no end
 
 
-def check(described, examples):
-    """Every path, with so many random requests."""
+def check_operations(openapi_schema, examples):
+    """Send `examples` random requests to every path."""
 
-    def asked(case):
+    def send_case(case):
         case.call_and_validate(checks=CHECKS)
 
     count = 0
-    for found in described.get_all_operations():
+    for found in openapi_schema.get_all_operations():
         operation = found.ok()
-        run = given(operation.as_strategy())(asked)
+        run = given(operation.as_strategy())(send_case)
         settings(max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))(run)()
         count += 1
     assert count > 15
 
 
-def test_answers_are_as_described(described):
-    check(described, 10)
+def test_answers_are_as_described(openapi_schema):
+    check_operations(openapi_schema, 10)
 
 
 @pytest.mark.slow
-def test_many_answers_are_as_described(described):
-    check(described, 300)
+def test_many_answers_are_as_described(openapi_schema):
+    check_operations(openapi_schema, 300)
