@@ -89,9 +89,9 @@ def _measure_ranking(index: tw.Index, unscored: tw.Index, scores: np.ndarray, ev
 
     def sort_all(event: Any) -> list[Any]:
         state = unscored._contents.state
-        slots = state.reader.match(unscored._encoded(event, state)).slot
+        slots = state.reader.match(unscored._encode_and_record(event, state)).slot
         best = slots[np.lexsort((slots, -scores[slots]))[:K]]
-        return list(zip(state.ids.of(best, state.id_type), scores[best].tolist(), strict=True))
+        return list(zip(state.ids.to_list(best, state.id_type), scores[best].tolist(), strict=True))
 
     def sort_matches(event: Any) -> list[Any]:
         ids = sorted(unscored.match(event), key=lambda id_: -score_by_id[id_])[:K]

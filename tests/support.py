@@ -92,15 +92,15 @@ def set_thresholds(monkeypatch: Any, **values: int) -> None:
 
 def wait_for_upkeep(index: tw.Index) -> tw.Index:
     """Wait until an index has no more work to do in the background; return the index."""
-    thread = index._contents.upkeep
+    thread = index._contents.upkeep_thread
     if thread is not None:
         thread.join(600)
         assert not thread.is_alive()
-    assert index._contents.upkeep is None
+    assert index._contents.upkeep_thread is None
     return index
 
 
 def verify_index(index: tw.Index) -> None:
     """Check the arrays of an index's engine under the lock, so that background work does not change them meanwhile."""
-    with index._contents.whole() as shard:
+    with index._contents.lock_shard() as shard:
         shard.engines.verify()

@@ -8,8 +8,8 @@ import tellwhen as tw
 from docs.drawing.boxes import Arrow, Box
 from docs.drawing.decoder import IndexDecoder
 from docs.drawing.routing import draw_routed_graph
-from tellwhen.relaxed.arrays import ALL, OPERATIONS, SOME, RelaxedIndex
-from tellwhen.relaxed.index import View
+from tellwhen.relaxed.arrays import AND, OPERATIONS, OR, RelaxedIndex
+from tellwhen.relaxed.index import StoreView
 
 TITLE = "Relaxed matching: predicates lead to the parts of subscriptions, whose weights are added up"
 
@@ -48,14 +48,14 @@ def draw() -> str:
     true_predicates = {p for p in predicates if decoder.is_satisfied(p, event_points)}
     postings = [posting for p in predicates for posting in read_postings(relaxed, p)]
     true_parts = {
-        part for part in range(len(relaxed.part_number)) if evaluate(read_code(relaxed, part), true_predicates)
+        part for part in range(len(relaxed.part_owner)) if evaluate(read_code(relaxed, part), true_predicates)
     }
     sums = sum_weights(relaxed, postings, true_predicates, true_parts)
     expected = dict(index.top_k(EVENT, relaxed=True))
     assert {decoder.name_subscription(relaxed.slot[number]): total for number, total in sums.items()} == expected
 
     boxes = [Box(f"p{p}", decoder.format_predicate(p), (), "leaf", p in true_predicates) for p in predicates]
-    boxes += [make_part_box(decoder, relaxed, part, part in true_parts) for part in range(len(relaxed.part_number))]
+    boxes += [make_part_box(decoder, relaxed, part, part in true_parts) for part in range(len(relaxed.part_owner))]
     for number, slot in enumerate(relaxed.slot):
         line = f"adds up to {sums.get(number, 0):g}"
         boxes.append(
@@ -68,8 +68,8 @@ def draw() -> str:
 
 def get_relaxed_index(index: tw.Index) -> RelaxedIndex:
     shard = index._shard
-    (built,) = shard.relaxed._indexes(View.of(shard.store))
-    arrays: RelaxedIndex = built.packed.arrays
+    (segment,) = shard.relaxed._update_segments(StoreView.from_store(shard.store))
+    arrays: RelaxedIndex = segment.packed.arrays
     return arrays
 
 
@@ -89,8 +89,8 @@ def read_code(relaxed: RelaxedIndex, part: int) -> list[int]:
 def decode_operation(word: int) -> tuple[bool, int]:
     """Return (whether an operation is an OR, the number of its operands)."""
     kind, count = (-1 - word) % OPERATIONS, (-1 - word) // OPERATIONS
-    assert kind in (ALL, SOME), "no part in a picture has registers"
-    return kind == SOME, count
+    assert kind in (AND, OR), "no part in a picture has registers"
+    return kind == OR, count
 
 
 def evaluate(code: list[int], true_predicates: set[int]) -> bool:
@@ -125,7 +125,7 @@ def sum_weights(
         if posting.predicate in true_predicates and not posting.is_part:
             sums[posting.number] = sums.get(posting.number, 0) + posting.weight
     for part in true_parts:
-        number = int(relaxed.part_number[part])
+        number = int(relaxed.part_owner[part])
         sums[number] = sums.get(number, 0) + float(relaxed.part_weight[part])
     return sums
 
@@ -142,6 +142,6 @@ def make_arrows(
         target = f"{'q' if posting.is_part else 's'}{posting.number}"
         label = "" if posting.is_part else f"{posting.weight:g}"
         arrows.append(Arrow(f"p{posting.predicate}", target, label, posting.predicate in true_predicates))
-    for part, number in enumerate(relaxed.part_number):
+    for part, number in enumerate(relaxed.part_owner):
         arrows.append(Arrow(f"q{part}", f"s{number}", f"{relaxed.part_weight[part]:g}", part in true_parts))
     return arrows

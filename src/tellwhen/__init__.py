@@ -101,7 +101,7 @@ __all__ = [
     "validate",
 ]
 
-if not TYPE_CHECKING:  # a type checker would take every name for defined
+if not TYPE_CHECKING:  # with a module __getattr__, a type checker would accept every name
     __getattr__ = alias_module_names(
         __name__, {"Report": "tellwhen.ValidationReport", "saved_note": "tellwhen.read_note"}
     )

@@ -1,7 +1,7 @@
 """Deprecated aliases of functions, methods, properties, parameters and classes.
 
-An alias works for one released version. It raises a `DeprecationWarning` at the caller's line that states the new name
-and the version without the alias.
+An alias works for one released version. It raises a `DeprecationWarning`, at the line of the caller, that
+states the new name and the version that removes the alias.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pkgutil import resolve_name
 from typing import Any, ParamSpec, TypeVar
 
 REMOVAL_VERSION = "0.3"
-"""First version without the aliases of today."""
+"""Version that removes all aliases."""
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -38,6 +38,7 @@ def alias_function(old: str, new: str, function: Callable[P, Result]) -> Callabl
     >>> read = alias_function("tellwhen.saved_note()", "tellwhen.read_note()", lambda path: {"path": path})
     >>> import warnings
     >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
     ...     _ = read("index")
     >>> print(caught[0].message)
     tellwhen.saved_note() is deprecated and will be removed in tellwhen 0.3; use tellwhen.read_note() instead
@@ -83,9 +84,9 @@ def alias_property(old: str, new: str) -> Any:
 
 
 def alias_module_names(module: str, new_names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a module's `__getattr__`, which warns and returns what the new names stand for.
+    """Return the `__getattr__` of a module, which warns of an old name and returns the object of its new name.
 
-    This serves classes and functions alike: `__getattr__ = alias_module_names(__name__, {"Old": "tellwhen.New"})`.
+    It serves classes and functions: `__getattr__ = alias_module_names(__name__, {"Old": "tellwhen.New"})`.
     """
 
     def getattr_with_aliases(name: str) -> Any:
@@ -106,6 +107,7 @@ def rename_parameters(**new_names: str) -> Callable[[Callable[P, Result]], Calla
     ...     return limit
     >>> import warnings
     >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
     ...     list_hitters(top=3)
     3
     """

@@ -1,4 +1,4 @@
-"""The errors of this package, all derived from `TellwhenError`. A message says what is wrong and what to do."""
+"""Errors of this package, all derived from `TellwhenError`, and the formatting of values in messages."""
 
 from __future__ import annotations
 
@@ -7,12 +7,23 @@ from difflib import get_close_matches
 
 
 class TellwhenError(Exception):
-    """The base of all errors of this package."""
+    """Base class of all errors of this package."""
 
 
 class ParseError(TellwhenError, ValueError):
     """An expression that cannot be parsed, with the position of the error.
 
+    Attributes
+    ----------
+    message : str
+        The message without the position.
+    text : str
+        The expression; empty if unknown.
+    position : int
+        The index in `text` where the error is.
+
+    Examples
+    --------
     >>> import tellwhen as tw
     >>> try:
     ...     tw.parse("price > ")
@@ -46,19 +57,16 @@ def _excerpt(text: str, position: int, before: int = 50, after: int = 28) -> tup
     return (left + clean + right).rstrip(), len(left) + position - start
 
 
-def pluralize(count: int, what: str, several: str | None = None) -> str:
+def pluralize(count: int, noun: str, plural: str | None = None) -> str:
     """Return a count with its noun, such as 1 event or 2 events."""
-    return f"{count:,} {what if count == 1 else several or what + 's'}"
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def abbreviate(value: object, length: int = 60) -> str:
-    """Return the repr of a value, cut short for a message.
-
-    An int of thousands of digits has no repr.
-    """
+    """Return the repr of a value for a message, with at most `length` characters."""
     try:
         text = repr(value)
-    except Exception:
+    except Exception:  # Python refuses to convert an int of thousands of digits
         return f"a {type(value).__name__} that cannot be shown"
     return text if len(text) <= length else text[: length - 3] + "..."
 
@@ -74,23 +82,23 @@ class LimitError(TellwhenError, ValueError):
 
 
 class ExpressionError(TellwhenError, ValueError):
-    """An expression built in Python, or given as JSON, that has no meaning."""
+    """An invalid expression that was built in Python or given as JSON, or an invalid row of subscriptions."""
 
 
 class SchemaError(TellwhenError, ValueError):
-    """A constant that contradicts the declared type of its attribute, or a declaration that is wrong."""
+    """A constant that contradicts the declared type of its attribute, or an invalid declaration."""
 
 
 class EventError(TellwhenError, TypeError):
-    """Something that is not an event."""
+    """An invalid event, such as a list, or a table in which a column occurs twice."""
 
 
 class IdError(TellwhenError, TypeError):
-    """A subscription id that is neither a str nor an int of 64 bits."""
+    """An invalid subscription id: neither a str nor an int of 64 bits."""
 
 
 class DuplicateId(TellwhenError, ValueError):
-    """The id is in use; pass `replace=True` to replace its subscription."""
+    """A subscription has this id already; pass `replace=True` to replace it."""
 
 
 class UnknownId(TellwhenError, KeyError):
@@ -108,7 +116,7 @@ class ScoreError(TellwhenError, ValueError):
 
 
 class PayloadError(TellwhenError, ValueError):
-    """A payload that is no JSON object."""
+    """A payload that is not a JSON object."""
 
 
 class ArgumentError(TellwhenError, ValueError):
@@ -116,11 +124,11 @@ class ArgumentError(TellwhenError, ValueError):
 
 
 class StateError(TellwhenError, RuntimeError):
-    """A call that is impossible in the present state, such as a change inside a change of the same thread."""
+    """A call that the current state does not allow, such as a change inside a change of the same thread."""
 
 
 class MissingTextsError(TellwhenError, LookupError):
-    """No expression can be shown: the index stores no texts (`texts=False`)."""
+    """A request for the text of an expression in an index that stores no texts (`texts=False`)."""
 
 
 class MissingPackageError(TellwhenError, ImportError):
@@ -140,8 +148,8 @@ class FormatError(TellwhenError, ValueError):
 
 
 class ConflictError(FormatError):
-    """Another update of the same index was committed first; run this one again."""
+    """An update that another update of the same index overtook; run it again."""
 
 
 class SparkSetupError(TellwhenError, RuntimeError):
-    """Spark cannot start here: PySpark or a Java it runs on is missing."""
+    """Spark cannot start: PySpark or a suitable Java is missing."""

@@ -6,19 +6,19 @@ import tellwhen as tw
 from service_support import wait_until
 from tellwhen import spark as tws
 from tellwhen.client import Client, ServiceError
-from tellwhen.service import Keys, running, tenants
+from tellwhen.service import Keys, run_in_background, tenants
 
 pytestmark = pytest.mark.spark
 
 
 def test_new_versions_are_served_without_a_restart(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(tenants, "FOLLOW_SECONDS", 0.05)
+    monkeypatch.setattr(tenants, "VERSION_CHECK_SECONDS", 0.05)
     path = tmp_path / "index"
     tws.build(spark.createDataFrame([(1, "x > 1"), (2, "x > 5")], "id int, expression string"), path, shards=2)
     before = set(path.iterdir())
-    with running(path) as service, Client(service.address) as client:
+    with run_in_background(path) as service, Client(service.address) as client:
         assert (client.publish({"x": 3}), client.about()["index_version"]) == ([1], 1)
-        with pytest.raises(ServiceError, match="change it there, with tellwhen.spark.update") as refused:
+        with pytest.raises(ServiceError, match="change it with tellwhen.spark.update") as refused:
             client.add(3, "x > 2")
         assert refused.value.status == 409
         assert set(path.iterdir()) <= before | {path / "leases"}
@@ -40,5 +40,5 @@ def test_new_versions_are_served_without_a_restart(spark, tmp_path, monkeypatch)
         wait_until(lambda: client.stats()["failure"] is None)
 
     Keys(tmp_path / "index-service" / "keys.json").add("acme", ["read"], tenant="acme")
-    with pytest.raises(tw.FormatError, match="the key of the tenant acme opens nothing"):
-        running(path)
+    with pytest.raises(tw.FormatError, match="the key of the tenant acme gives no access"):
+        run_in_background(path)

@@ -9,7 +9,7 @@ import pytest
 import tellwhen as tw
 from tellwhen import spark as tws
 from tellwhen.compile.attributes import Attributes
-from tellwhen.persistence.attributes import dictionary_arrays
+from tellwhen.persistence.attributes import collect_dictionary_arrays
 from tellwhen.profile import Profile
 from tellwhen.spark import builds, updates
 from tellwhen.spark.blocks import Blocks, write_block
@@ -298,4 +298,4 @@ def test_labels_that_move_twice_in_one_update(tmp_path, monkeypatch):
 
 def write_empty_dictionary(folder):
     attributes = Attributes()
-    return write_dictionary(folder, attributes, dictionary_arrays(attributes), Profile())
+    return write_dictionary(folder, attributes, collect_dictionary_arrays(attributes), Profile())

@@ -78,10 +78,10 @@ keys = typer.Typer(no_args_is_help=True, help="Add, list and remove the API keys
 def _open_keys(folder: Path) -> Keys:
     try:
         from tellwhen.service import Keys
-        from tellwhen.service.tenants import data_folder
+        from tellwhen.service.tenants import resolve_data_folder
     except ImportError as error:
         fail(f"{error.name} is missing: pip install 'tellwhen[service]'")
-    return Keys(data_folder(folder) / "keys.json")
+    return Keys(resolve_data_folder(folder) / "keys.json")
 
 
 @keys.command("add")
@@ -114,7 +114,7 @@ def list_keys(folder: Folder, as_json: JsonOption = False) -> None:
     Example: tellwhen keys list data --json
     """
     table = Table("name", "tenant", "roles", "requests per second")
-    for key in _open_keys(folder).all():
+    for key in _open_keys(folder).list_keys():
         if as_json:
             print_json({"name": key.name, "tenant": key.tenant, "roles": list(key.roles), "rate": key.rate})
         table.add_row(key.name, key.tenant, ", ".join(key.roles), "" if key.rate is None else f"{key.rate:g}")

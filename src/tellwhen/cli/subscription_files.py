@@ -16,7 +16,7 @@ from tellwhen.cli.file_formats import (
     read_tables,
 )
 from tellwhen.errors import ExpressionError, FormatError, TellwhenError, abbreviate
-from tellwhen.index.exchange import declared_in
+from tellwhen.index.exchange import read_declared_types
 from tellwhen.index.subscriptions import COLUMNS, Rejected, iter_subscriptions
 from tellwhen.inspect.spelling import find_similar_name
 from tellwhen.language.schema import Schema
@@ -31,7 +31,7 @@ def read_saved_schema(paths: list[str], format_name: str | None = None) -> Schem
         if path == "-" or detect_format(path, format_name) not in ("parquet", "arrow"):
             continue
         for table in islice(read_tables(path, detect_format(path, format_name)), 1):
-            if (schema := declared_in(table.schema)).types:
+            if (schema := read_declared_types(table.schema)).types:
                 return schema
     return Schema()
 

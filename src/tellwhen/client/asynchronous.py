@@ -1,4 +1,4 @@
-"""A client whose answers are awaited."""
+"""The async client."""
 
 from __future__ import annotations
 
@@ -7,16 +7,36 @@ from typing import Any
 
 import httpx2
 
-from tellwhen.client.calls import Call, Calls, Id, listening
-from tellwhen.client.messages import Message, Reader
-from tellwhen.client.synchronous import answer, options, unreachable
+from tellwhen.client.calls import SUBSCRIPTIONS_PER_PAGE_MAX, Call, ClientMethods, Id, build_listen_call
+from tellwhen.client.messages import Message, MessageParser
+from tellwhen.client.synchronous import LISTEN_TIMEOUT_SECONDS, convert_http_error, make_http_options, read_answer
 
 
-class AsyncClient(Calls):
-    """As `Client`, with `await` before every call and `async for` for what is live."""
+class AsyncClient(ClientMethods):
+    """A client of a service for asyncio, with the methods of `Client`.
 
-    def __init__(self, url: str, key: str | None = None, *, timeout: float = 30.0, **given: Any) -> None:
-        self._http = httpx2.AsyncClient(**options(url, key, timeout, given))
+    Every method returns an awaitable of the result, except that `all` and `live` are iterated with `async for`.
+
+    Parameters
+    ----------
+    url : str
+        The address of the service.
+    key : str, optional
+        A key that `tellwhen keys add` printed.
+    timeout : float, default 30.0
+        Seconds to wait for the connection, and for each part of an answer.
+    **options
+        Other arguments of `httpx2.AsyncClient`, such as `verify` for certificates.
+
+    Raises
+    ------
+    ServiceError
+        By every method, if the service does not answer, refuses the key, or allows no more requests now. For
+        all other reasons, methods raise the errors of `Index`.
+    """
+
+    def __init__(self, url: str, key: str | None = None, *, timeout: float = 30.0, **options: Any) -> None:
+        self._http = httpx2.AsyncClient(**make_http_options(url, key, timeout, options))
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -25,39 +45,73 @@ class AsyncClient(Calls):
         await self.close()
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close all connections."""
         await self._http.aclose()
 
     async def _send(self, call: Call) -> Any:
         try:
-            response = await self._http.request(call.method, call.path, **call.options)
+            response = await self._http.request(call.method, call.path, **call.http_options)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise unreachable(error) from error
-        return answer(call, response)
+            raise convert_http_error(error) from error
+        return read_answer(call, response)
 
     async def all(self) -> AsyncIterator[dict[str, Any]]:
-        """All subscriptions, page after page."""
+        """Iterate over all subscriptions, in the order in which their ids were first added.
+
+        Subscriptions are read page by page. A subscription that is added or removed meanwhile may be missing.
+
+        Yields
+        ------
+        dict
+            A subscription, as `get` returns it.
+        """
         start: Any = None
         while True:
-            found = await self.page(start=start, limit=1_000)
-            for one in found["subscriptions"]:
-                yield one
-            start = found["next"]
+            page = await self.page(start=start, limit=SUBSCRIPTIONS_PER_PAGE_MAX)
+            for subscription in page["subscriptions"]:
+                yield subscription
+            start = page["next"]
             if start is None:
                 return
 
     async def live(
         self, *, subscriber: Any = None, ids: Iterable[Id] = (), filter: str | None = None
     ) -> AsyncIterator[Message]:
-        """Matches as they are published, until the caller ends it or the connection does."""
-        call, reader = listening(subscriber, ids, filter), Reader()
+        """Listen for matches of published events, until the caller stops iterating or the connection ends.
+
+        Matches are not stored: a client that listens later does not get them. All conditions must hold.
+
+        Parameters
+        ----------
+        subscriber : str or int, optional
+            Only matches of subscriptions whose payload has this `subscriber`.
+        ids : iterable of id, optional
+            Only matches of these subscriptions. All ids are strings, or all are integers.
+        filter : str, optional
+            Only matches of events that satisfy this expression.
+
+        Yields
+        ------
+        Message
+            An event with its matches, or the number of lost messages.
+
+        Raises
+        ------
+        ParseError
+            If `filter` is not an expression.
+        ServiceError
+            If the service does not answer, or nothing arrives for 60 seconds.
+        """
+        call, parser = build_listen_call(subscriber, ids, filter), MessageParser()
         try:
-            async with self._http.stream("GET", call.path, params=dict(call.query), timeout=60.0) as response:
+            async with self._http.stream(
+                "GET", call.path, params=dict(call.query), timeout=LISTEN_TIMEOUT_SECONDS
+            ) as response:
                 if not response.is_success:
                     await response.aread()
-                    answer(call, response)
+                    read_answer(call, response)
                 async for line in response.aiter_lines():
-                    if (message := reader.feed(line)) is not None:
+                    if (message := parser.feed(line)) is not None:
                         yield message
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise unreachable(error) from error
+            raise convert_http_error(error) from error

@@ -1,10 +1,11 @@
-"""Which calls are there, and what do they send? Written once; `send` is given by those who carry them out."""
+"""The requests that a client sends, each defined once for the blocking and the async client."""
 
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from tellwhen.errors import ArgumentError, EventError, ExpressionError, IdError, ScoreError, abbreviate
@@ -12,85 +13,48 @@ from tellwhen.index.subscriptions import Rejected, iter_subscriptions
 
 Id = str | int
 FIELDS = ("id", "expression", "score", "weights", "payload")
+"""The fields of a subscription, in the order of a tuple."""
+
+SUBSCRIPTIONS_PER_PAGE_MAX = 1_000
+"""The service refuses a larger `limit` of a page."""
 
 
 class Call(NamedTuple):
-    """A request, and what its answer means."""
+    """A request, and the function that converts its JSON answer to the result of the call."""
 
     method: str
     path: str
-    read: Callable[[Any], Any]
     body: Any = None
     query: Mapping[str, Any] = {}
+    convert: Callable[[Any], Any] | None = None
+    """None: the answer is the result."""
 
     @property
-    def options(self) -> dict[str, Any]:
-        """What `httpx2` is given beside the method and the path."""
+    def http_options(self) -> dict[str, Any]:
+        """Arguments of `httpx2.Client.request` besides the method and the path."""
         if self.body is None:
             return {"params": dict(self.query)}
         try:
             content = json.dumps(self.body, ensure_ascii=False, allow_nan=False).encode()
         except (TypeError, ValueError, RecursionError) as error:
             raise ArgumentError(
-                f"only what JSON has can be sent: {error}. A date is sent as text, such as 2026-01-15; it is one where "
-                "the service was started with a --schema that says so"
+                f"expected values that JSON can represent: {error}. Send a date as text, such as 2026-01-15, and start "
+                "the service with a --schema that declares its attribute as a date"
             ) from None
         return {"params": dict(self.query), "content": content, "headers": {"content-type": "application/json"}}
 
 
-def _id_type(id_: Id) -> str:
-    if isinstance(id_, bool) or not isinstance(id_, str | int):
-        raise IdError(f"an id is a string or an integer, not {abbreviate(id_)}")
-    return "int" if isinstance(id_, int) else "str"
+class ClientMethods(ABC):
+    """The methods that `Client` and `AsyncClient` share: all but those that iterate.
 
+    `Client._send` returns the result of a call, and `AsyncClient._send` returns an awaitable of it. The annotation of
+    both is Any.
+    """
 
-def _one(id_: Id) -> tuple[str, dict[str, str]]:
-    """The address of a subscription."""
-    if id_ in ("", ".", ".."):
-        raise IdError(f"the id {id_!r} cannot stand in an address; add_many and remove_many take it")
-    kind = _id_type(id_)
-    try:
-        return f"/v1/subscriptions/{quote(str(id_), safe='')}", {"id_type": kind}
-    except UnicodeEncodeError:
-        raise IdError(f"the id {abbreviate(id_)} holds a lone surrogate") from None
-
-
-def _row(given: Any) -> dict[str, Any]:
-    """A subscription, as a mapping of fields or a tuple of an id, an expression, a score, weights and a payload."""
-    if not isinstance(given, Mapping) and not (isinstance(given, tuple | list) and 2 <= len(given) <= len(FIELDS)):
-        raise ExpressionError(
-            f"a subscription is a tuple of {', '.join(FIELDS)}, or a dict of them, not {abbreviate(given)}"
-        )
-    named = dict(given) if isinstance(given, Mapping) else dict(zip(FIELDS, given, strict=False))
-    found = {name: value for name, value in named.items() if value is not None}
-    expression = found.get("expression")
-    if expression is not None and not isinstance(expression, str | Mapping):
-        found["expression"] = str(expression)  # made with col()
-    return found
-
-
-def _rejected(answer: Any) -> list[Rejected]:
-    return [Rejected(**one) for one in answer["rejected"]]
-
-
-def _event(event: Mapping[str, Any]) -> dict[str, Any]:
-    if not isinstance(event, Mapping):
-        raise EventError(f"an event is a mapping from attributes to values, not {abbreviate(event)}")
-    strange = next((name for name in event if not isinstance(name, str)), "")
-    if strange != "":
-        raise EventError(f"the name of an attribute is a string, not {abbreviate(strange)}")
-    return dict(event)
-
-
-class Sends(Protocol):
+    @abstractmethod
     def _send(self, call: Call) -> Any: ...
 
-
-class Calls(Sends):
-    """What a service may be asked. All ids are strings or integers; a client of threads returns answers, one with
-    `await` returns what is awaited."""
-
-    # changing
+    # Changes
 
     def add(
         self,
@@ -102,65 +66,214 @@ class Calls(Sends):
         payload: Mapping[str, Any] | None = None,
         replace: bool = False,
     ) -> Any:
-        """Add a subscription. When this returns, it is on the disk of the service."""
-        return self._send(_adding([(id, expression, score, weights, payload)], replace, "raise", lambda answer: None))
+        """Add a subscription. When the call returns, the service has written it to disk.
+
+        Parameters
+        ----------
+        id : str or int
+            The id that matches return.
+        expression : str, Expr or mapping
+            Text, an expression made with `col`, or its JSON form.
+        score : float, optional
+            The number that `top_k` ranks by; 0 by default.
+        weights : mapping of str to float, optional
+            Weights of attributes, by which `top_k(relaxed=True)` ranks; 1 by default.
+        payload : mapping, optional
+            A JSON object that is returned with matches and by which matches can be filtered. Its `subscriber` is the
+            one for whom `live` yields the matches.
+        replace : bool, default False
+            Whether to replace a subscription of the same id.
+
+        Raises
+        ------
+        ParseError
+            If the text is not an expression.
+        DuplicateId
+            If a subscription has this id, unless `replace`.
+        """
+        return self._send(_build_add_call([(id, expression, score, weights, payload)], replace, "raise", _return_none))
 
     def add_many(self, subscriptions: Any, *, replace: bool = False, errors: str = "raise") -> Any:
-        """Add many, all or none; with `errors="quarantine"` all good ones, and the others are returned.
+        """Add many subscriptions at once: all of them, or none if one is faulty. They become visible together.
 
-        They are a mapping from ids to expressions, tuples as `Index.add_many` takes them, or mappings of `id`,
-        `expression`, `score`, `weights` and `payload`.
+        Parameters
+        ----------
+        subscriptions
+            A mapping of ids to expressions; tuples of an id and an expression, which a score, weights and a payload may
+            follow; mappings with these keys; or a table (Arrow, pandas or polars) with columns of these names.
+        replace : bool, default False
+            Whether to replace subscriptions of the same ids.
+        errors : {"raise", "quarantine"}, default "raise"
+            With "quarantine", the valid subscriptions are added, and the faulty ones are returned.
+
+        Returns
+        -------
+        list of Rejected
+            The faulty subscriptions, each with its id, the reason, and the position of an error in its text.
         """
-        return self._send(_adding(iter_subscriptions(subscriptions), replace, errors, _rejected))
+        return self._send(_build_add_call(iter_subscriptions(subscriptions), replace, errors, _read_rejected))
 
     def set_score(self, id: Id, score: float) -> Any:
-        """Change what a subscription is worth."""
+        """Set the score of a subscription.
+
+        Returns
+        -------
+        int
+            1, the number of scores that were set.
+
+        Raises
+        ------
+        UnknownId
+            If no subscription has this id.
+        """
         return self.set_scores({id: score})
 
     def set_scores(self, scores: Mapping[Id, float], *, missing: str = "raise") -> Any:
-        """Change many scores at once; returns how many."""
+        """Set many scores at once. They become visible together.
+
+        Parameters
+        ----------
+        scores : mapping of id to float
+            The new scores.
+        missing : {"raise", "ignore"}, default "raise"
+            Whether an unknown id raises UnknownId, and no score is set, or is passed over.
+
+        Returns
+        -------
+        int
+            The number of scores that were set.
+        """
         if not isinstance(scores, Mapping):
             raise ScoreError(f"set_scores takes a mapping from ids to scores, not {abbreviate(scores)}")
         body = {"scores": [{"id": id_, "score": score} for id_, score in scores.items()], "missing": missing}
-        return self._send(Call("POST", "/v1/scores", lambda answer: answer["scored"], body))
+        return self._send(Call("POST", "/v1/scores", body, convert=lambda answer: answer["scored"]))
 
     def remove(self, id: Id) -> Any:
-        """Remove a subscription."""
-        path, query = _one(id)
-        return self._send(Call("DELETE", path, lambda answer: None, query=query))
+        """Remove a subscription.
+
+        Raises
+        ------
+        UnknownId
+            If no subscription has this id.
+        IdError
+            If the id cannot be part of a URL: it is empty, `.` or `..`. `remove_many` takes these ids.
+        """
+        path, query = _locate_subscription(id)
+        return self._send(Call("DELETE", path, query=query, convert=_return_none))
 
     def remove_many(self, ids: Iterable[Id], *, missing: str = "raise") -> Any:
-        """Remove many, all or none; returns how many."""
+        """Remove many subscriptions at once.
+
+        Parameters
+        ----------
+        ids : iterable of id
+            The ids of the subscriptions.
+        missing : {"raise", "ignore"}, default "raise"
+            Whether an unknown id raises UnknownId, and nothing is removed, or is passed over.
+
+        Returns
+        -------
+        int
+            The number of subscriptions that were removed.
+        """
         if isinstance(ids, str) or not isinstance(ids, Iterable):
             raise IdError(f"remove_many takes ids, not {abbreviate(ids)}; remove() takes one")
         body = {"ids": list(ids), "missing": missing}
-        return self._send(Call("POST", "/v1/subscriptions/remove", lambda answer: answer["removed"], body))
+        return self._send(Call("POST", "/v1/subscriptions/remove", body, convert=lambda answer: answer["removed"]))
 
     def discard(self, id: Id) -> Any:
-        """Remove a subscription if there is one of that id."""
+        """Remove the subscription of this id, if it exists.
+
+        Returns
+        -------
+        int
+            The number of subscriptions that were removed: 1 or 0.
+        """
         return self.remove_many([id], missing="ignore")
 
-    # events
+    # Events
 
     def publish(
         self, event: Mapping[str, Any], *, where: Mapping[str, Any] | None = None, payload: bool = False
     ) -> Any:
-        """The ids of what an event matches, or pairs of an id and its payload. Those who listen are told."""
-        return self._send(_asking("/v1/publish", event, where, payload))
+        """Match an event, and send its matches to all listeners.
+
+        Parameters
+        ----------
+        event : mapping of str to value
+            The attributes of the event, with values that JSON can represent.
+        where : mapping, optional
+            Match only subscriptions whose payloads have these values: by key a value, or a list of values of which the
+            payload must have one.
+        payload : bool, default False
+            Whether to return the payloads, too.
+
+        Returns
+        -------
+        list of id, or list of (id, dict)
+            The ids of the matching subscriptions, or pairs of id and payload, in the order in which the subscriptions
+            were added.
+
+        Raises
+        ------
+        ArgumentError
+            If the event matches more subscriptions than the service returns in one answer.
+        """
+        return self._send(_build_match_call("/v1/publish", event, where, payload))
 
     def match(self, event: Mapping[str, Any], *, where: Mapping[str, Any] | None = None, payload: bool = False) -> Any:
-        """The same, but nobody is told."""
-        return self._send(_asking("/v1/match", event, where, payload))
+        """Match an event without sending its matches to listeners.
+
+        Parameters
+        ----------
+        event, where, payload
+            As in `publish`.
+
+        Returns
+        -------
+        list of id, or list of (id, dict)
+            As `publish` returns it.
+
+        Raises
+        ------
+        ArgumentError
+            If the event matches more subscriptions than the service returns in one answer.
+        """
+        return self._send(_build_match_call("/v1/match", event, where, payload))
 
     def count(self, event: Mapping[str, Any], *, where: Mapping[str, Any] | None = None) -> Any:
-        """How many subscriptions an event matches."""
-        body = {"event": _event(event), "where": where, "limit": 0}
-        return self._send(Call("POST", "/v1/match", lambda answer: answer["count"], body))
+        """Count the subscriptions that match an event, without sending the matches to listeners.
+
+        Parameters
+        ----------
+        event, where
+            As in `publish`.
+
+        Returns
+        -------
+        int
+            The number of matching subscriptions.
+        """
+        body = {"event": _validate_event(event), "where": where, "limit": 0}
+        return self._send(Call("POST", "/v1/match", body, convert=lambda answer: answer["count"]))
 
     def publish_many(self, events: Iterable[Mapping[str, Any]], *, where: Mapping[str, Any] | None = None) -> Any:
-        """For each of many events, the ids of what it matches. Those who listen are told."""
-        body = {"events": [_event(event) for event in events], "where": where}
-        return self._send(Call("POST", "/v1/publish/many", lambda answer: answer["matches"], body))
+        """Match many events, and send their matches to all listeners.
+
+        Parameters
+        ----------
+        events : iterable of mapping
+            The events.
+        where : mapping, optional
+            As in `publish`.
+
+        Returns
+        -------
+        list of list of id
+            For each event, the ids of the matching subscriptions.
+        """
+        body = {"events": [_validate_event(event) for event in events], "where": where}
+        return self._send(Call("POST", "/v1/publish/many", body, convert=lambda answer: answer["matches"]))
 
     def top_k(
         self,
@@ -171,30 +284,96 @@ class Calls(Sends):
         weights: Mapping[str, float] | None = None,
         where: Mapping[str, Any] | None = None,
     ) -> Any:
-        """The k best matches, as pairs of an id and its score."""
-        body = {"event": _event(event), "k": k, "relaxed": relaxed, "weights": weights, "where": where}
-        read = lambda answer: [(one["id"], one["score"]) for one in answer["matches"]]  # noqa: E731
-        return self._send(Call("POST", "/v1/top-k", read, body))
+        """Return the k subscriptions with the highest scores among those that match an event.
 
-    # asking
+        Parameters
+        ----------
+        event, where
+            As in `publish`.
+        k : int, default 10
+            The number of subscriptions.
+        relaxed : bool, default False
+            Rank by weights, where not all of a subscription need be true. See `Index.top_k`.
+        weights : mapping of str to float, optional
+            Weights of the event, only with `relaxed`: they multiply the weights of the same attributes.
+
+        Returns
+        -------
+        list of (id, float)
+            Ids with scores, the highest score first. An infinite score is None.
+        """
+        body = {"event": _validate_event(event), "k": k, "relaxed": relaxed, "weights": weights, "where": where}
+        return self._send(Call("POST", "/v1/top-k", body, convert=_read_scores))
+
+    # Questions
 
     def explain(self, id: Id, event: Mapping[str, Any]) -> Any:
-        """Why the event matches, or why not: a dict of its `value`, a `tree` and a `text` to print."""
-        body = {"id": id, "event": _event(event)}
-        return self._send(Call("POST", "/v1/explain", _whole, body))
+        """Explain why a subscription matches an event, or why it does not.
+
+        Parameters
+        ----------
+        id : str or int
+            The id of the subscription.
+        event : mapping of str to value
+            The attributes of the event.
+
+        Returns
+        -------
+        dict
+            `value` is True, False, or None if undefined; `tree` has the value of every part of the expression; `text`
+            is the same as text to print.
+        """
+        return self._send(Call("POST", "/v1/explain", {"id": id, "event": _validate_event(event)}))
 
     def validate(self, expression: Any) -> Any:
-        """Is it an expression, and is it probably meant?"""
-        return self._send(Call("POST", "/v1/validate", _whole, {"expression": _text(expression)}))
+        """Check an expression without adding it.
+
+        Parameters
+        ----------
+        expression : str, Expr or mapping
+            Text, an expression made with `col`, or its JSON form.
+
+        Returns
+        -------
+        dict
+            `ok` is whether it is a valid expression; `error` has the message and the position of an error; `hints`
+            name what is probably a mistake, such as an unknown attribute; `attributes` are the attributes it tests;
+            `text` is the expression as the service understands it.
+        """
+        return self._send(Call("POST", "/v1/validate", {"expression": _format_expression(expression)}))
 
     def dry_run(self, expression: Any) -> Any:
-        """How many of the events that were published last would have matched?"""
-        return self._send(Call("POST", "/v1/dry-run", _whole, {"expression": _text(expression)}))
+        """Match an expression with the events that were published last.
+
+        Parameters
+        ----------
+        expression : str, Expr or mapping
+            Text, an expression made with `col`, or its JSON form.
+
+        Returns
+        -------
+        dict
+            The number of `events`, the number of `matches` among them, and `examples` of matching events.
+        """
+        return self._send(Call("POST", "/v1/dry-run", {"expression": _format_expression(expression)}))
 
     def get(self, id: Id) -> Any:
-        """A subscription: its expression, score, weights and payload."""
-        path, query = _one(id)
-        return self._send(Call("GET", path, _whole, query=query))
+        """Return a subscription.
+
+        Returns
+        -------
+        dict
+            Its `id`, `expression`, `score`, `weights` and `payload`.
+
+        Raises
+        ------
+        UnknownId
+            If no subscription has this id.
+        IdError
+            If the id cannot be part of a URL: it is empty, `.` or `..`.
+        """
+        path, query = _locate_subscription(id)
+        return self._send(Call("GET", path, query=query))
 
     def page(
         self,
@@ -206,66 +385,172 @@ class Calls(Sends):
         start: Id | None = None,
         limit: int = 50,
     ) -> Any:
-        """Some subscriptions, and as `next` an opaque cursor to `start` the next page with, None at the end."""
-        said = json.dumps(constant) if isinstance(constant, str) else constant  # '5' is text, and 5 a number
-        given = {"text": text, "mentions": mentions, "constant": said, "subscriber": subscriber, "start": start}
-        query: dict[str, Any] = {"limit": limit} | {name: value for name, value in given.items() if value is not None}
+        """List or search subscriptions page by page, in the order in which their ids were first added.
+
+        Parameters
+        ----------
+        text : str, optional
+            Text that occurs in the expression or the id.
+        mentions : str, optional
+            An attribute that the expression tests.
+        constant : str, int, float or bool, optional
+            A constant of the expression. The number 5 and the text "5" are different constants.
+        subscriber : str or int, optional
+            The `subscriber` in the payload.
+        start : str or int, optional
+            The `next` of the page before, or the id of the first subscription to list.
+        limit : int, default 50
+            The maximum number of subscriptions, at most 1,000.
+
+        Returns
+        -------
+        dict
+            `subscriptions`, as `get` returns them, and `next`, an opaque cursor; None on the last page.
+        """
+        json_constant = json.dumps(constant) if isinstance(constant, str) else constant  # text stays text: "5"
+        conditions = {
+            "text": text, "mentions": mentions, "constant": json_constant, "subscriber": subscriber, "start": start,
+        }  # fmt: skip
+        query: dict[str, Any] = {"limit": limit}
+        query |= {name: value for name, value in conditions.items() if value is not None}
         if isinstance(start, int):
-            query["id_type"] = _id_type(start)
-        return self._send(Call("GET", "/v1/subscriptions", _whole, query=query))
+            query["id_type"] = _get_id_type(start)
+        return self._send(Call("GET", "/v1/subscriptions", query=query))
 
     def stats(self) -> Any:
-        """Counts, times, the plan and the heaviest predicates."""
-        return self._send(Call("GET", "/v1/stats", _whole))
+        """Return figures of the service.
+
+        Returns
+        -------
+        dict
+            Counts of `subscriptions`, `events`, `matches` and `listeners`, the histogram of `latency`, the `heaviest`
+            predicates, `bytes` of memory, and more. The HTTP reference describes all keys.
+        """
+        return self._send(Call("GET", "/v1/stats"))
 
     def about(self) -> Any:
-        """What is served, and what the key may do."""
-        return self._send(Call("GET", "/v1", _whole))
+        """Return a description of the service and of the rights of the key.
+
+        Returns
+        -------
+        dict
+            The `version` of tellwhen, the `tenant` and the `roles` of the key, the number of `subscriptions`, the
+            `schema`, whether `changes` are allowed, and the `index_version` of an index that was built on Spark.
+        """
+        return self._send(Call("GET", "/v1"))
 
     def attributes(self) -> Any:
-        """The attributes that subscriptions ask for, with their types."""
-        return self._send(Call("GET", "/v1/attributes", _whole))
+        """Return the attributes that subscriptions test.
+
+        Returns
+        -------
+        dict of str to str
+            The type of each attribute, by name.
+        """
+        return self._send(Call("GET", "/v1/attributes"))
 
 
-def listening(subscriber: Any, ids: Iterable[Id], wanted: str | None) -> Call:
-    """The request of one who listens."""
-    named = list(ids)
-    types = {_id_type(id_) for id_ in named}
+def build_listen_call(subscriber: Any, ids: Iterable[Id], event_filter: str | None) -> Call:
+    """Return the call that opens a stream of live matches."""
+    ids = list(ids)
+    types = {_get_id_type(id_) for id_ in ids}
     if len(types) > 1:
-        raise IdError("ids to listen to are all strings, or all integers")
-    query: dict[str, Any] = {"id": [str(id_) for id_ in named], "id_type": next(iter(types), "str")}
+        raise IdError(
+            "expected ids of one type, found strings and integers; listen to each type with a call of its own"
+        )
+    query: dict[str, Any] = {"id": [str(id_) for id_ in ids], "id_type": next(iter(types), "str")}
     if subscriber is not None:
         query["subscriber"] = str(subscriber)
-    if wanted is not None:
-        query["filter"] = wanted
+    if event_filter is not None:
+        query["filter"] = event_filter
     try:
         str(query).encode()
     except UnicodeEncodeError:
-        raise ArgumentError("what stands in an address cannot hold a lone surrogate") from None
-    return Call("GET", "/v1/live", _whole, query=query)
+        raise ArgumentError(
+            "subscriber, ids and filter are sent in a URL, which cannot hold a lone surrogate; remove it"
+        ) from None
+    return Call("GET", "/v1/live", query=query)
 
 
-def _whole(answer: Any) -> Any:
-    return answer
+def _build_add_call(rows: Iterable[Any], replace: bool, errors: str, convert: Callable[[Any], Any]) -> Call:
+    body = {"subscriptions": [_convert_row(row) for row in rows], "replace": replace, "errors": errors}
+    return Call("POST", "/v1/subscriptions", body, convert=convert)
 
 
-def _text(expression: Any) -> Any:
-    return expression if isinstance(expression, str | Mapping) else str(expression)
-
-
-def _adding(rows: Iterable[Any], replace: bool, errors: str, read: Callable[[Any], Any]) -> Call:
-    body = {"subscriptions": [_row(row) for row in rows], "replace": replace, "errors": errors}
-    return Call("POST", "/v1/subscriptions", read, body)
-
-
-def _asking(path: str, event: Mapping[str, Any], where: Mapping[str, Any] | None, payload: bool) -> Call:
-    def read(answer: Any) -> Any:
+def _build_match_call(path: str, event: Mapping[str, Any], where: Mapping[str, Any] | None, payload: bool) -> Call:
+    def read_matches(answer: Any) -> Any:
         if answer["truncated"]:
             raise ArgumentError(
-                f"the event matches {answer['count']:,} subscriptions, more than the service shows at once; "
-                "narrow it with where, or ask for the best with top_k"
+                f"the event matches {answer['count']:,} subscriptions, more than the service returns in one answer; "
+                "match fewer with where, or ask for the best with top_k"
             )
         return [(one["id"], one["payload"]) for one in answer["matches"]] if payload else answer["matches"]
 
-    body = {"event": _event(event), "where": where, "payload": payload}
-    return Call("POST", path, read, body)
+    return Call(
+        "POST", path, {"event": _validate_event(event), "where": where, "payload": payload}, convert=read_matches
+    )
+
+
+# Arguments
+
+
+def _locate_subscription(id_: Id) -> tuple[str, dict[str, str]]:
+    """Return the path of a subscription, and the query that says whether its id is a str or an int."""
+    if id_ in ("", ".", ".."):
+        raise IdError(
+            f"the id {id_!r} cannot be part of a URL, since proxies and clients remove such parts of a path; "
+            "add_many, remove_many and explain take it"
+        )
+    id_type = _get_id_type(id_)
+    try:
+        return f"/v1/subscriptions/{quote(str(id_), safe='')}", {"id_type": id_type}
+    except UnicodeEncodeError:
+        raise IdError(f"the id {abbreviate(id_)} holds a lone surrogate") from None
+
+
+def _get_id_type(id_: Id) -> str:
+    if isinstance(id_, bool) or not isinstance(id_, str | int):
+        raise IdError(f"a subscription's id is a str or an int, not {abbreviate(id_)}")
+    return "int" if isinstance(id_, int) else "str"
+
+
+def _convert_row(row: Any) -> dict[str, Any]:
+    """Return the JSON object of a subscription, which is a mapping, or a tuple in the order of `FIELDS`."""
+    if not isinstance(row, Mapping) and not (isinstance(row, tuple | list) and 2 <= len(row) <= len(FIELDS)):
+        raise ExpressionError(
+            f"a subscription is a tuple of {', '.join(FIELDS)}, or a dict of them, not {abbreviate(row)}"
+        )
+    fields = dict(row) if isinstance(row, Mapping) else dict(zip(FIELDS, row, strict=False))
+    present = {name: value for name, value in fields.items() if value is not None}
+    if "expression" in present:
+        present["expression"] = _format_expression(present["expression"])
+    return present
+
+
+def _format_expression(expression: Any) -> str | Mapping[str, Any]:
+    """Return the text of an expression that was made with `col`; return text and JSON as they are."""
+    return expression if isinstance(expression, str | Mapping) else str(expression)
+
+
+def _validate_event(event: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(event, Mapping):
+        raise EventError(f"an event is a mapping from attribute names to values, not {abbreviate(event)}")
+    for name in event:
+        if not isinstance(name, str):
+            raise EventError(f"the name of an attribute is a string, not {abbreviate(name)}")
+    return dict(event)
+
+
+# Answers
+
+
+def _return_none(answer: Any) -> None:
+    """Ignore an answer that has nothing new for the caller."""
+
+
+def _read_rejected(answer: Any) -> list[Rejected]:
+    return [Rejected(**fields) for fields in answer["rejected"]]
+
+
+def _read_scores(answer: Any) -> list[tuple[Id, float | None]]:
+    return [(one["id"], one["score"]) for one in answer["matches"]]

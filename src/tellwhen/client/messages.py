@@ -1,4 +1,4 @@
-"""What is in a stream of server-sent events? Fed with lines, it gives messages."""
+"""Messages of live matches, and the parser of server-sent events that reads them."""
 
 from __future__ import annotations
 
@@ -7,26 +7,34 @@ from typing import Any, NamedTuple
 
 
 class Message(NamedTuple):
-    """`match`, with an `event` and the ids of its `matches`; or `lost`, with a `count` of messages that this reader was
-    too slow for."""
+    """A message about live matches, which `Client.live` yields.
+
+    Attributes
+    ----------
+    kind : str
+        "match" for an event with its matches; "lost" if the service dropped messages, because this client read too
+        slowly.
+    data : dict
+        For "match", the `event` and the ids of its `matches`. For "lost", the `count` of dropped messages.
+    """
 
     kind: str
     data: dict[str, Any]
 
 
-class Reader:
-    """Puts lines together."""
+class MessageParser:
+    """Parser of a stream of server-sent events, line by line."""
 
     def __init__(self) -> None:
         self._kind = "message"
         self._data: list[str] = []
 
     def feed(self, line: str) -> Message | None:
-        """The message that ends with this line, if one does."""
+        """Read a line; return the message that the line completes, if any."""
         if line == "":
-            found = Message(self._kind, json.loads("\n".join(self._data))) if self._data else None
+            message = Message(self._kind, json.loads("\n".join(self._data))) if self._data else None
             self._kind, self._data = "message", []
-            return found
+            return message
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if name == "event":

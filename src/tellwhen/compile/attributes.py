@@ -7,11 +7,12 @@ an event becomes a point on the domains of its own family only, so a predicate i
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from tellwhen.compile.dictionary import Dictionary
+from tellwhen.compile.dictionary import Dictionary, LabelMoves
 from tellwhen.compile.patterns import Patterns
 from tellwhen.kernels.arrays import Predicates
 from tellwhen.language.ast import Expr
@@ -247,6 +248,33 @@ class Attributes:
         after.presence_domains, after.computed_by_operand = self.presence_domains, self.computed_by_operand
         after.brackets_by_list, after.compiled_brackets = self.brackets_by_list, self.compiled_brackets
         return after
+
+    def add_constants(self, domain: int, texts: Iterable[str]) -> tuple[Attributes, LabelMoves | None]:
+        """Add the constants that the dictionary of a domain lacks.
+
+        If a gap between its labels is too small, the domain is relabelled: return a copy with the new dictionary, and
+        how the labels moved. Otherwise, return these attributes and None.
+        """
+        dictionary = self.get_dictionary(domain)
+        new = dictionary.find_missing(texts)
+        if not new or dictionary.add(new):
+            return self, None
+        after, moves = dictionary.relabel(new)
+        return self.copy_with_dictionary(after), moves
+
+    def extend(self, added: Attributes) -> tuple[Attributes, list[tuple[int, LabelMoves]]]:
+        """Add the domains and constants of other attributes.
+
+        Return the attributes with which events are encoded from now on, and the label moves of the relabelled domains.
+        """
+        extended, all_moves = self, []
+        for number, key in enumerate(added.list_domain_keys()):
+            domain = extended.get_or_create_by_key(key)
+            if key.kind in LABELLED_KINDS:
+                extended, moves = extended.add_constants(domain, added.get_dictionary(number).keys)
+                if moves is not None:
+                    all_moves.append((domain, moves))
+        return extended, all_moves
 
     def copy_trimmed(self, predicates: Predicates) -> tuple[Attributes, Predicates]:
         """Copy only the domains and constants that the predicates use.

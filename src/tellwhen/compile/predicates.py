@@ -221,11 +221,8 @@ class Literals:
         """Add the texts to the dictionaries of their domains. Return the label moves of the relabelled domains."""
         all_moves = []
         for domain, domain_texts in texts.items():
-            dictionary = self.attributes.get_dictionary(domain)
-            new = dictionary.find_missing(domain_texts)
-            if new and not dictionary.add(new):
-                after, moves = dictionary.relabel(new)
-                self.attributes = self.attributes.copy_with_dictionary(after)
+            self.attributes, moves = self.attributes.add_constants(domain, domain_texts)
+            if moves is not None:
                 all_moves.append((domain, moves))
         return all_moves
 

@@ -20,6 +20,7 @@ from tellwhen.compile.kernels.intern import LONG_CONJUNCTION, fill_table, intern
 from tellwhen.compile.predicates import Literals
 from tellwhen.compile.program import Code, compile_expression
 from tellwhen.compile.scores import Scores
+from tellwhen.compile.translation import translate_predicates
 from tellwhen.containers.array_names import flatten, select_prefix, unflatten
 from tellwhen.containers.batches import Typical
 from tellwhen.containers.growing import Growing, make_growing, take_views
@@ -243,6 +244,36 @@ class Store:
         self._is_touched = True
         self.registers = max(self.registers, extracted.registers)
         return self.append_arrays(extracted.literals, extracted.kind, extracted.start, extracted.code)
+
+    def adopt_from(
+        self, snapshot: Snapshot, slots: I32, attributes: Attributes
+    ) -> tuple[I32, list[tuple[int, LabelMoves]]]:
+        """Store subscriptions of another store, and the domains and constants that only they use.
+
+        Parameters
+        ----------
+        snapshot
+            The other store.
+        slots
+            The slots of the subscriptions in the other store.
+        attributes
+            The attributes of the other store.
+
+        Returns
+        -------
+        slots
+            Their slots in this store.
+        moves
+            The label moves of the domains that were relabelled.
+        """
+        self._is_touched = True
+        extracted = extract(snapshot, slots)
+        used, literals = attributes.copy_trimmed(extracted.literals)
+        self.attributes, all_moves = self.attributes.extend(used)
+        for domain, moves in all_moves:
+            self.relabel(domain, moves)
+        literals = translate_predicates(literals, used, self.attributes)
+        return self.adopt(extracted._replace(literals=literals)), all_moves
 
     def compact(self, snapshot: Snapshot, slots: I32, attributes: Attributes) -> Store:
         """Return a new store of some subscriptions, with only the predicates and constants that they use.

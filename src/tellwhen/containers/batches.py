@@ -115,6 +115,6 @@ def find_single_valued(start: I64, domain: I32) -> U8:
 
 
 def split_events(events: Events) -> Iterator[Events]:
-    """Yield every event as a batch of its own."""
+    """Yield a batch with one event for every event."""
     for e in range(len(events.start) - 1):
         yield select_events(events, np.array([e]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -19,22 +19,42 @@ EVENTS_PER_BATCH = 16_384
 """Events per encoded batch, which bounds the memory."""
 
 
+class EventBlock(NamedTuple):
+    """Successive events of a table or of dicts, and the position of the first one."""
+
+    first: int
+    size: int
+    events: pa.Table | list[Mapping[str, Any]]
+
+
+def iter_blocks(events: pa.Table | Iterable[Mapping[str, Any]]) -> Iterator[EventBlock]:
+    """Cut the events of a table or of dicts into blocks."""
+    if isinstance(events, pa.Table):
+        for first in range(0, events.num_rows, EVENTS_PER_BATCH):
+            # The size is passed too, since a slice of a table without columns does not know its length.
+            size = min(EVENTS_PER_BATCH, events.num_rows - first)
+            yield EventBlock(first, size, events.slice(first, size))
+    else:
+        remaining = iter(events)
+        first = 0
+        while block := list(islice(remaining, EVENTS_PER_BATCH)):
+            yield EventBlock(first, len(block), block)
+            first += len(block)
+
+
+def encode_block(block: EventBlock, attributes: Attributes, schema: Schema) -> tuple[Events, Mapping[str, int]]:
+    """Encode a block. Return the events, and by attribute how many of its values are of a wrong type."""
+    if isinstance(block.events, pa.Table):
+        return encode_table(block.events, block.size, attributes, schema)
+    return encode(block.events, attributes, schema, block.first)
+
+
 def encode_batches(
     events: pa.Table | Iterable[Mapping[str, Any]], attributes: Attributes, schema: Schema
 ) -> Iterator[tuple[Events, Mapping[str, int]]]:
-    """Encode the events of a table or of dicts in batches.
+    """Encode events in batches.
 
     Yield each batch, and by attribute how many of its values are of a wrong type.
     """
-    events = to_table_or_dicts(events)
-    if isinstance(events, pa.Table):
-        for start in range(0, events.num_rows, EVENTS_PER_BATCH):
-            # The length is passed too, since a slice of a table without columns does not know it.
-            rows = min(EVENTS_PER_BATCH, events.num_rows - start)
-            yield encode_table(events.slice(start, rows), rows, attributes, schema)
-    else:
-        remaining = iter(events)
-        position = 0
-        while block := list(islice(remaining, EVENTS_PER_BATCH)):
-            yield encode(block, attributes, schema, position)
-            position += len(block)
+    for block in iter_blocks(to_table_or_dicts(events)):
+        yield encode_block(block, attributes, schema)

@@ -127,7 +127,7 @@ class Upkeep(ABC):
 
     @abstractmethod
     def run(self) -> None:
-        """Do the long part of the work, in any thread. Reads only arrays that never change."""
+        """Run the long part of the work, in any thread; it reads only arrays that never change."""
 
     @abstractmethod
     def finish(self) -> bool:
@@ -222,7 +222,7 @@ class Engine(ABC):
         return None
 
     def run_upkeep(self) -> None:
-        """Do all background work in this thread."""
+        """Run all pending background work in this thread."""
         while (work := self.upkeep()) is not None:
             work.run()
             work.finish()

@@ -1,4 +1,4 @@
-"""An index as a table of its subscriptions, for other programs or another index: Arrow, or a Parquet file."""
+"""Exchange of subscriptions with other programs and other indexes: Arrow tables and Parquet files."""
 
 from __future__ import annotations
 
@@ -15,62 +15,68 @@ import pyarrow.parquet as pq
 from tellwhen.errors import FormatError, IdError
 from tellwhen.index.state import State
 from tellwhen.index.subscriptions import COLUMNS, SubscriptionRow, iter_subscriptions, read_subscription
+from tellwhen.kernels.arrays import I32
 from tellwhen.language.reading import StoredText
 from tellwhen.language.schema import Schema
 from tellwhen.persistence.paths import resolve_path
 
-WEIGHTS = pa.map_(pa.string(), pa.float64())
-ROWS_AT_ONCE = 65_536
+WEIGHTS_TYPE = pa.map_(pa.string(), pa.float64())
+ROWS_PER_TABLE = 65_536
 SCHEMA_KEY = b"tellwhen.language.schema"
-"""Where a table notes the declared types: without them, text would no longer be read as a date."""
+"""The key of the declared types in the metadata of a table. Without the types, text would not be read as a date."""
 
 
-def tables(state: State) -> Iterator[pa.Table]:
-    """The subscriptions in tables of (id, expression, score, weights, payload), in the order they were added; at least
-    one."""
+def iter_tables(state: State) -> Iterator[pa.Table]:
+    """Yield the subscriptions in tables, in the order they were added; at least one table, which may be empty.
+
+    Raises
+    ------
+    IdError
+        If the index has both int and str ids.
+    """
     if state.id_type == "mixed":
         raise IdError("some ids of this index are ints and others strings: a column has one type; use texts()")
-    alive = np.array(state.alive(), dtype=np.int32)
-    for first in range(0, max(1, len(alive)), ROWS_AT_ONCE):
-        yield _table(state, alive[first : first + ROWS_AT_ONCE])
+    live_slots = np.array(state.list_live_slots(), dtype=np.int32)
+    for first in range(0, max(1, len(live_slots)), ROWS_PER_TABLE):
+        yield _make_table(state, live_slots[first : first + ROWS_PER_TABLE])
 
 
-def _table(state: State, slots: Any) -> pa.Table:
+def _make_table(state: State, slots: I32) -> pa.Table:
     shard, scores = state.shard, state.shard.store.scores
-    some = slots.tolist()
-    weights = [list(scores.get_weights(slot).items()) or None for slot in some]
+    slot_list = slots.tolist()
+    weights = [list(scores.get_weights(slot).items()) or None for slot in slot_list]
     columns = [
-        state.ids.column(slots, state.id_type),
-        pa.array([shard.texts[slot] for slot in some], pa.large_string()),
+        state.ids.to_arrow(slots, state.id_type),
+        pa.array([shard.texts[slot] for slot in slot_list], pa.large_string()),
         pa.array(scores.get_scores(slots)),
-        pa.array(weights, WEIGHTS),
-        pa.array([shard.payloads.text(slot) or None for slot in some], pa.large_string()),
+        pa.array(weights, WEIGHTS_TYPE),
+        pa.array([shard.payloads.get_text(slot) or None for slot in slot_list], pa.large_string()),
     ]
-    noted = json.dumps(shard.store.schema.as_json())
-    return pa.table(columns, names=list(COLUMNS)).replace_schema_metadata({SCHEMA_KEY: noted})
+    declared_types = json.dumps(shard.store.schema.as_json())
+    return pa.table(columns, names=list(COLUMNS)).replace_schema_metadata({SCHEMA_KEY: declared_types})
 
 
-def rows(state: State) -> Iterator[tuple[Any, ...]]:
-    """The subscriptions as `add_many` takes them, whatever the types of their ids."""
+def iter_rows(state: State) -> Iterator[tuple[Any, ...]]:
+    """Yield the subscriptions as tuples that `add_many` takes, in the order they were added. Ids may be mixed."""
     shard, scores = state.shard, state.shard.store.scores
-    for slot in state.alive():
+    for slot in state.list_live_slots():
         score = float(scores.get_scores(np.array([slot]))[0])
-        payload = shard.payloads.text(slot) or None
+        payload = shard.payloads.get_text(slot) or None
         yield state.ids[slot], StoredText(shard.texts[slot]), score, scores.get_weights(slot) or None, payload
 
 
 def write_parquet(state: State, path: str | os.PathLike[str]) -> None:
-    """Write a Parquet file, whole or not at all; replaces a file that is there."""
+    """Write a Parquet file, and replace an existing file atomically; raise FormatError if that is impossible."""
     target = resolve_path(path)
     unfinished = target.parent / f".{uuid.uuid4().hex}.parquet"
     try:
         if target.is_dir():
             raise IsADirectoryError("it is a directory")
-        parts = tables(state)
-        first = next(parts)
+        tables = iter_tables(state)
+        first = next(tables)
         with pq.ParquetWriter(unfinished, first.schema) as writer:
             writer.write_table(first)
-            for table in parts:
+            for table in tables:
                 writer.write_table(table)
         unfinished.replace(target)
     except OSError as error:
@@ -80,24 +86,24 @@ def write_parquet(state: State, path: str | os.PathLike[str]) -> None:
 
 
 def read_parquet(path: str | os.PathLike[str]) -> tuple[Iterator[Any], Schema]:
-    """The subscriptions in a Parquet file, or in a folder of some; and the schema that was declared for them."""
+    """Read a Parquet file, or a folder of Parquet files. Return the subscriptions and their declared types."""
     try:
         table = pq.read_table(path)
     except FileNotFoundError:
         raise FormatError(f"there is no file {os.fspath(path)}") from None
     except (pa.ArrowException, OSError) as error:
         raise FormatError(f"{os.fspath(path)} cannot be read as Parquet: {error}") from None
-    return map(_mark_as_stored, iter_subscriptions(table)), declared_in(table.schema)
+    return map(_mark_as_stored, iter_subscriptions(table)), read_declared_types(table.schema)
 
 
 def _mark_as_stored(row: Any) -> SubscriptionRow:
-    """Exempt the text from the length limit of user input: an index may have written a longer one."""
+    """Exempt the text of a row from the length limit of user input, since an index may have written a longer text."""
     subscription = read_subscription(row)
     text = subscription.expression
     return subscription._replace(expression=StoredText(text)) if isinstance(text, str) else subscription
 
 
-def declared_in(schema: pa.Schema) -> Schema:
-    """What an index has noted of the types of attributes; nothing in other tables."""
-    noted = (schema.metadata or {}).get(SCHEMA_KEY)
-    return Schema() if noted is None else Schema.from_json(json.loads(noted))
+def read_declared_types(arrow_schema: pa.Schema) -> Schema:
+    """Return the declared types that an index has stored in the metadata of a table; empty for other tables."""
+    declared_types = (arrow_schema.metadata or {}).get(SCHEMA_KEY)
+    return Schema() if declared_types is None else Schema.from_json(json.loads(declared_types))

@@ -1,4 +1,4 @@
-"""Which id has this slot? Ids are str or int, also mixed."""
+"""The ids of slots. Ids are str or int, also mixed."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def validate_id(id_: Id) -> Id:
 
 
 class Ids:
-    """Ids by slot, and the ordinals that listings are sorted by."""
+    """The ids by slot, and the ordinals by which listings are sorted."""
 
     def __init__(self) -> None:
         self.ordinals = Ordinals()
         self._is_int = Growing(np.uint8)
         self._number = Growing(np.int64)
         self._text = Texts()
-        self._objects = np.empty(0, dtype=object)  # by slot: ids that were asked for, if some are str; None for others
-        self._live = self._live_ints = 0  # slots that are not removed, and those of them with an int
+        self._objects = np.empty(0, dtype=object)  # by slot: a cache of str and int objects, unless all ids are int
+        self._live = self._live_ints = 0  # number of live slots, and of those with an int
 
     def __len__(self) -> int:
-        """Slots, removed ones included."""
+        """Return the number of slots, removed ones included."""
         return self._is_int.count
 
     def extend(self, ids: Sequence[Id], ordinals: Sequence[int] | None = None) -> None:
@@ -79,49 +79,52 @@ class Ids:
     def __getitem__(self, slot: int) -> Id:
         return int(self._number.data[slot]) if self._is_int.data[slot] else self._text[slot]
 
-    def of(self, slots: I32, type: IdType) -> list[Id]:
-        """The ids of a few live slots, where the ids of all live slots are of this type."""
+    def to_list(self, slots: I32, type: IdType) -> list[Id]:
+        """Return the ids of a few live slots. `type` is the type of the ids of all live slots."""
         if type == "int":
             numbers: list[Id] = self._number.data[slots].tolist()
             return numbers
-        # Strings are kept once they are made: reading them from the arrays takes twenty times as long.
+        # Strings are cached: reading them from the arrays takes twenty times as long.
         objects = self._objects
         if len(objects) < len(self):
             objects = np.empty(len(self._is_int.data), dtype=object)
             objects[: len(self._objects)] = self._objects
             self._objects = objects
-        found: list[Id] = objects[slots].tolist()
-        if None in found:
-            found = [self[slot] for slot in slots.tolist()]
-            objects[slots] = found
-        return found
+        ids: list[Id] = objects[slots].tolist()
+        if None in ids:
+            ids = [self[slot] for slot in slots.tolist()]
+            objects[slots] = ids
+        return ids
 
     @property
     def type(self) -> IdType:
-        """Are the ids of the live slots ints, strings, or both? Without a live slot, those of the removed ones."""
+        """The type of the ids of the live slots or, if no slot is live, of the removed ones."""
         count, ints = self._live, self._live_ints
         if not count:
             count, ints = len(self), int(self._is_int.view.sum())
         return "int" if ints == count > 0 else "str" if ints == 0 else "mixed"
 
-    def column(self, slots: I32, type: IdType) -> pa.Array:
-        """The ids of many slots as Arrow: int64, large_string, or a union where the index has both."""
+    def to_arrow(self, slots: I32, type: IdType) -> pa.Array:
+        """Return the ids of many slots as int64, as large_string, or as a union of both if `type` is "mixed"."""
         if type == "int":
             return pa.array(self._number.data[slots])
-        texts = self._texts(int(slots.max()) + 1 if len(slots) else 0).take(pa.array(slots))
+        texts = self._view_texts(int(slots.max()) + 1 if len(slots) else 0).take(pa.array(slots))
         if type == "str":
             return texts
         is_int = self._is_int.data[slots]
         kinds = pa.array((1 - is_int).astype(np.int8))
         return pa.UnionArray.from_sparse(kinds, [pa.array(self._number.data[slots]), texts], ["int", "str"])
 
-    def _texts(self, count: int) -> pa.Array:
+    def _view_texts(self, count: int) -> pa.Array:
+        """Return the texts of the first `count` slots as Arrow, without a copy."""
         start, data = self._text.first(count)
         return pa.LargeStringArray.from_buffers(len(start) - 1, pa.py_buffer(start), pa.py_buffer(data))
 
     def align(self, count: int, alive: I32, next_ordinal: int) -> None:
-        """After an undone change: exactly `count` slots, of which `alive` are live. Missing ids are filled with blanks
-        that no live slot has."""
+        """Restore the state with `count` slots, of which `alive` are live, after an undone change.
+
+        Ids that the change had not appended yet are blank; their slots are not live.
+        """
         self.ordinals.align(count, next_ordinal)
         self._text.align(count)
         for column in (self._is_int, self._number):
@@ -131,15 +134,15 @@ class Ids:
         self._live, self._live_ints = len(alive), int(self._is_int.data[alive].sum())
         self._objects[count:] = None
 
-    def kept(self, slots: I32) -> Ids:
-        """Only the ids of these slots, which become slots 0, 1, 2, ..., and their ordinals."""
-        after = Ids()
-        after.adopt(self, slots)
-        after.ordinals = self.ordinals.select(slots)
-        return after
+    def select(self, slots: I32) -> Ids:
+        """Return the ids and ordinals of these slots, which become slots 0, 1, 2, ..."""
+        selected = Ids()
+        selected.adopt(self, slots)
+        selected.ordinals = self.ordinals.select(slots)
+        return selected
 
     def adopt(self, other: Ids, slots: I32) -> None:
-        """Append the ids of some slots of another, with new ordinals."""
+        """Append the ids of some slots of `other`, with new ordinals."""
         self.ordinals.extend_with_new(len(slots))
         is_int = other._is_int.view[slots]
         self._is_int.extend(is_int)
@@ -149,14 +152,14 @@ class Ids:
         self._live_ints += int(is_int.sum())
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All arrays by name, to be saved."""
+        """Return the arrays to save, by name."""
         start, data = self._text.arrays()
         columns = {"is_int": self._is_int.view, "number": self._number.view, "start": start, "text": data}
         return columns | self.ordinals.arrays()
 
     @classmethod
-    def restored(cls, arrays: Mapping[str, np.ndarray]) -> Ids:
-        """From saved arrays; none is removed yet."""
+    def restore(cls, arrays: Mapping[str, np.ndarray]) -> Ids:
+        """Return the ids of saved arrays. All slots count as live until `remove` is called."""
         ids = cls()
         ids._is_int = Growing(np.uint8, arrays["is_int"])
         ids._number = Growing(np.int64, arrays["number"])

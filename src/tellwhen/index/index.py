@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-import logging
 import os
-from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -13,23 +12,23 @@ import pyarrow as pa
 
 from tellwhen.encode.events import EventEncoder
 from tellwhen.engines import format_spec
-from tellwhen.engines.base import Reader, Tier
-from tellwhen.engines.shared.top_k import Best, find_best, validate_k, validate_weight_factors
+from tellwhen.engines.shared.top_k import validate_k, validate_weight_factors
 from tellwhen.errors import ArgumentError, IdError, ScoreError, StateError, UnknownId, abbreviate
-from tellwhen.index import deprecated, exchange
+from tellwhen.index import deprecated_members, exchange
 from tellwhen.index.ids import Id, validate_id
 from tellwhen.index.maintenance.memory_limit import MemoryLimit
-from tellwhen.index.matching import GivenEvents, Matching, checked_payload, checked_threads
-from tellwhen.index.mismatches import Mismatches, told
-from tellwhen.index.payloads import Filtered, checked_where
-from tellwhen.index.sampling import Recent
+from tellwhen.index.matching import EventInput, Matching, validate_payload, validate_threads
+from tellwhen.index.mismatches import Mismatches
+from tellwhen.index.monitoring import EventMonitor
+from tellwhen.index.payloads import Where, validate_where
+from tellwhen.index.ranking import rank_by_score, rank_relaxed
 from tellwhen.index.shard import Shard
 from tellwhen.index.state import Contents, State
 from tellwhen.index.subscriptions import Rejected, Subscription, iter_subscriptions
 from tellwhen.index.views import ExpressionsView, SubscriptionsView, parse_cached
 from tellwhen.inspect.attribute_coverage import find_missing_attributes
 from tellwhen.inspect.inspection import Inspection
-from tellwhen.kernels.arrays import F64, I32, Events
+from tellwhen.kernels.arrays import I32, Events
 from tellwhen.language.ast import Expr
 from tellwhen.language.explanation import Explanation
 from tellwhen.language.reading import ExpressionInput
@@ -39,12 +38,7 @@ from tellwhen.persistence import directory
 from tellwhen.profile import Profile
 from tellwhen.warehouse.opening import open_any
 
-log = logging.getLogger("tellwhen")
-
 Batch = TypeVar("Batch")
-
-Where = Mapping[str, Any] | None
-"""Conditions on payloads: by key a value, or a list of values of which the payload must have one."""
 
 MissingIds = Literal["raise", "ignore"]
 """What to do about unknown ids."""
@@ -53,7 +47,7 @@ RANKINGS_PER_UPKEEP_CHECK = 64
 """Check for due upkeep every 64 rankings: upkeep may have been postponed, and without changes nothing else checks."""
 
 
-class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
+class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
     """Standing Boolean expressions to match against events: a mapping of ids to expressions.
 
     Any number of threads may match while one thread at a time changes the index. A match sees the index before a
@@ -102,17 +96,16 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
             raise ArgumentError(
                 f"profile must be a tellwhen.Profile, not {abbreviate(profile)}; optimize_for() takes events"
             )
-        # A copy: the caller may go on adding to the profile.
+        # The profile is copied because the caller may add more events to it.
         shard = Shard.empty(format_spec(engine, options), Schema.coerce(schema), copy.deepcopy(profile), texts)
         self._open(shard, MemoryLimit(memory_limit))
 
     def _open(self, shard: Shard, limit: MemoryLimit) -> None:
         self._schema = shard.store.schema
         self._contents = Contents(shard, limit)
-        self._recent = Recent()
-        self._inspection = Inspection(self._contents, self._schema, self._recent)
+        self._monitor = EventMonitor(self._contents, self._schema, find_missing_attributes)
+        self._inspection = Inspection(self._contents, self._schema, self._monitor.sample)
         self._rankings = 0  # approximate: several threads count
-        self._reported_attributes: set[str] = set()
 
     @property
     def _shard(self) -> Shard:
@@ -156,7 +149,7 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         return self.add_many([(id, expression, score, weights, payload)], replace=replace)
 
     def add_many(self, subscriptions: Any, *, replace: bool = False, errors: str = "raise") -> Index:
-        """Add many subscriptions at once: all of them, or none if one is faulty. They become visible together.
+        """Add many subscriptions: all of them or, if one is faulty, none. They become visible together.
 
         Parameters
         ----------
@@ -167,21 +160,35 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
             Whether to replace subscriptions of the same ids.
         errors : str
             Deprecated: use `add_valid`.
+
+        Raises
+        ------
+        DuplicateId
+            If two subscriptions have the same id, unless `replace`.
+        ParseError, SchemaError, ScoreError, PayloadError, BudgetError
+            If a subscription is faulty. All these are a TellwhenError, and the message starts with the id.
+        LimitError
+            If the index would be larger than its `memory_limit`.
         """
         if errors != "raise":
-            return deprecated.quarantine_errors(self, subscriptions, replace, errors)
+            return deprecated_members.quarantine_errors(self, subscriptions, replace, errors)
         rows = iter_subscriptions(subscriptions)
-        with self._contents.changing() as shard:
+        with self._contents.change() as shard:
             shard.add(rows, replace)
         return self
 
     def add_valid(self, subscriptions: Any, *, replace: bool = False) -> list[Rejected]:
-        """Add the valid ones of many subscriptions, in any form that `add_many` takes.
+        """Add all valid subscriptions, and return the faulty ones.
+
+        Parameters
+        ----------
+        subscriptions, replace
+            As in `add_many`.
 
         Returns
         -------
         list of Rejected
-            The faulty ones, each with its id, the reason, and the position of an error in its text.
+            The faulty subscriptions, each with its id, the reason, and the position of an error in its text.
 
         Examples
         --------
@@ -192,79 +199,90 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         """
         rows = iter_subscriptions(subscriptions)
         rejected: list[Rejected] = []
-        with self._contents.changing() as shard:
+        with self._contents.change() as shard:
             shard.add(rows, replace, rejected)
         return rejected
 
     def set_score(self, id: Id, score: float) -> Index:
-        """Set the score of a subscription. The engine is not rebuilt."""
+        """Set the score by which `top_k` ranks a subscription. The engine is not rebuilt.
+
+        Raises
+        ------
+        UnknownId
+            If no subscription has this id.
+        """
         return self.set_scores({validate_id(id): score})
 
     def set_scores(self, scores: Mapping[Id, float], *, missing: MissingIds = "raise") -> Index:
-        """Set many scores at once. They become visible together.
+        """Set many scores: all of them or, if one is faulty, none. They become visible together.
 
         Parameters
         ----------
         scores : mapping of id to float
             The new scores.
         missing : {"raise", "ignore"}, default "raise"
-            Whether an unknown id raises UnknownId, and no score is set, or is passed over. Another thread may have
-            removed it.
+            What to do about an unknown id, which another thread may have removed: raise UnknownId, or ignore the id.
         """
         _validate_missing(missing)
         if not isinstance(scores, Mapping):
             raise ScoreError(
                 f"set_scores takes a mapping from ids to scores, such as dict(pairs), not {abbreviate(scores)}"
             )
-        with self._contents.whole() as shard:
-            self._contents.limit.refuse_more(shard, shard.store.scores.compute_growth_bytes(len(shard.store)))
+        with self._contents.lock_shard() as shard:
+            self._contents.limit.refuse_scores(shard, shard.store.scores.compute_growth_bytes(len(shard.store)))
             if missing == "ignore":
                 scores = {id_: score for id_, score in scores.items() if validate_id(id_) in shard.slots}
-            shard.rescore(scores)
-            self._contents.keep_up()
+            shard.set_scores_by_id(scores)
+            self._contents.start_due_upkeep()
         return self
 
     def remove(self, id: Id) -> Index:
-        """Remove a subscription; raise UnknownId, a KeyError, if no subscription has this id."""
+        """Remove a subscription.
+
+        Raises
+        ------
+        UnknownId
+            If no subscription has this id. UnknownId is a KeyError.
+        """
         return self.remove_many([id])
 
     def remove_many(self, ids: Iterable[Id], *, missing: MissingIds = "raise") -> Index:
-        """Remove many subscriptions at once.
+        """Remove many subscriptions: all of them or, if an id is unknown, none.
 
         Parameters
         ----------
         ids : iterable of id
             The ids of the subscriptions.
         missing : {"raise", "ignore"}, default "raise"
-            Whether an unknown id raises UnknownId, and nothing is removed, or is passed over.
+            What to do about an unknown id: raise UnknownId, or ignore the id.
         """
         _validate_missing(missing)
         if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
             raise IdError(f"remove_many takes ids, not {abbreviate(ids)}; remove() takes one")
-        with self._contents.changing(is_removal=True) as shard:
+        with self._contents.change(is_removal=True) as shard:
             if missing == "ignore":
                 ids = dict.fromkeys(id_ for id_ in map(validate_id, ids) if id_ in shard.slots)
             shard.remove(ids)
         return self
 
     def discard(self, id: Id) -> Index:
-        """Remove the subscription of this id, if there is one."""
+        """Remove a subscription; do nothing if no subscription has this id."""
         return self.remove_many([id], missing="ignore")
 
     def rebuild(self) -> Index:
         """Rebuild the engine now, without removed subscriptions.
 
-        This is optional: the engine also rebuilds itself as subscriptions come and go.
+        This is optional: the engine also rebuilds itself after enough changes.
         """
-        with self._contents.changing(rebuilds=True):
-            pass  # the end of the change rebuilds
+        with self._contents.change(needs_rebuild=True):
+            pass  # the rebuild is at the end of the change
         return self
 
     def optimize_for(self, events: Any) -> Index:
         """Add typical events to the profile and rebuild the engine for them.
 
-        The engine decides by the profile what to test first; without one it guesses from the subscriptions. Results do
-        not depend on it. The profile is saved with the index.
+        The engine decides by the profile what to test first; without a profile it guesses from the subscriptions.
+        Results do not depend on the profile. It is saved with the index.
 
         Parameters
         ----------
@@ -279,8 +297,8 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         0.6666666666666666
         """
         added = Profile.from_events(events)
-        with self._contents.changing() as shard:
-            shard.observe(added)
+        with self._contents.change() as shard:
+            shard.extend_profile(added)
         return self
 
     def optimize_for_recent_events(self) -> Index:
@@ -293,16 +311,16 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         StateError
             If no events were matched since the index was opened.
         """
-        recent = self._recent.profile()
+        recent = self._monitor.sample.build_profile()
         if not recent.events:
             raise StateError("no events were matched yet; match some first, or call optimize_for() with typical events")
-        with self._contents.changing() as shard:
-            shard.adapt(recent)
+        with self._contents.change() as shard:
+            shard.replace_profile(recent)
         return self
 
     @property
     def profile(self) -> Profile:
-        """A copy of the statistics by which the engine decides: those of the constructor and of `optimize_for`."""
+        """A copy of the event statistics by which the engine decides what to test first."""
         return copy.deepcopy(self._shard.profile)
 
     # Matching
@@ -322,6 +340,16 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         payload : bool or sequence of str
             Deprecated: use `match_with_payloads`.
 
+        Returns
+        -------
+        list of str or int
+            The ids.
+
+        Raises
+        ------
+        EventError
+            If the event is not a mapping from names to values.
+
         Examples
         --------
         >>> import tellwhen as tw
@@ -332,9 +360,9 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         ['b']
         """
         if payload is not False:
-            return deprecated.match_with_payload_argument(self, event, where, payload)
+            return deprecated_members.match_with_payload_argument(self, event, where, payload)
         state = self._contents.state
-        return state.ids.of(self._match_slots(event, state, where), state.id_type)
+        return state.ids.to_list(self._match_slots(event, state, where), state.id_type)
 
     def match_with_payloads(
         self, event: Mapping[str, Any], *, where: Where = None, fields: Sequence[str] | None = None
@@ -347,6 +375,11 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
             As in `match`.
         fields : sequence of str, optional
             Keys of the payloads to return; all by default. A key that a payload lacks has the value None.
+
+        Returns
+        -------
+        list of (id, dict)
+            Ids with payloads.
 
         Examples
         --------
@@ -361,14 +394,13 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
             raise ArgumentError(f"fields must be a list of payload keys, not {abbreviate(fields)}")
         state = self._contents.state
         slots = self._match_slots(event, state, where)
-        payloads = [state.shard.payloads.of(slot) for slot in slots.tolist()]
+        payloads = [state.shard.payloads.get(slot) for slot in slots.tolist()]
         if fields is not None:
-            payloads = [{name: one.get(name) for name in fields} for one in payloads]
-        return list(zip(state.ids.of(slots, state.id_type), payloads, strict=True))
+            payloads = [{name: payload.get(name) for name in fields} for payload in payloads]
+        return list(zip(state.ids.to_list(slots, state.id_type), payloads, strict=True))
 
     def _match_slots(self, event: Mapping[str, Any], state: State, where: Where) -> I32:
-        reader = state.reader if where is None else self._reader(state, where)
-        slots = reader.match(self._encoded(event, state)).slot
+        slots = state.get_reader(where).match(self._encode_and_record(event, state)).slot
         if len(slots) > 1:
             slots.sort()
         return slots
@@ -404,6 +436,11 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         pyarrow.Table
             A row for each match, with the columns `event_id` and `subscription_id`, in the order of the events. The
             matches of an event come in the order in which the subscriptions were added.
+
+        Raises
+        ------
+        EventError
+            If an event is faulty, or `event_id` cannot identify the events.
         """
         return pa.Table.from_batches(
             list(self.match_batches(events, event_id=event_id, where=where, payload=payload, threads=threads))
@@ -420,20 +457,32 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
     ) -> Iterator[pa.RecordBatch]:
         """Match many events, like `match_many`, and yield the result in batches of about a million rows.
 
-        A batch is made when the caller asks for it. All batches see the index at the moment of the call.
-        """
-        wanted = checked_payload(payload)
-        given, matching = GivenEvents(events, event_id), self._matching(where, threads)
-        return self._noting(given, matching, matching.batches(given, wanted))
+        Events are matched while the caller iterates. All batches see the index at the moment of the call.
 
-    def _noting(self, given: GivenEvents, matching: Matching, batches: Iterator[Batch]) -> Iterator[Batch]:
+        Parameters
+        ----------
+        events, event_id, where, payload, threads
+            As in `match_many`.
+        """
+        payload = validate_payload(payload)
+        source = EventInput.read(events, event_id)
+        matching = self._prepare_matching(self._contents.state, where, threads)
+        return self._record_after(matching.iter_batches(source, payload), source, matching.state)
+
+    def _record_after(self, batches: Iterator[Batch], source: EventInput, state: State) -> Iterator[Batch]:
         yield from batches
-        self._noted(matching.state, given.all)
+        self._monitor.record_many(source.events, state)
 
     def count(self, event: Mapping[str, Any], *, where: Where = None) -> int:
-        """Return the number of subscriptions that are true for an event."""
+        """Return the number of subscriptions that are true for an event.
+
+        Parameters
+        ----------
+        event, where
+            As in `match`.
+        """
         state = self._contents.state
-        return len(self._reader(state, where).match(self._encoded(event, state)).slot)
+        return len(state.get_reader(where).match(self._encode_and_record(event, state)).slot)
 
     def count_many(
         self,
@@ -459,8 +508,12 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
             A row for each event, with the columns `event_id` and `count`.
         """
         if by != "event":
-            return deprecated.count_with_by_argument(self, events, by, where, threads)
-        return self._count_matches(events, "event", event_id, where, threads)
+            return deprecated_members.count_with_by_argument(self, events, by, where, threads)
+        source = EventInput.read(events, event_id)
+        matching = self._prepare_matching(self._contents.state, where, threads)
+        counts = matching.count_by_event(source)
+        self._monitor.record_many(source.events, matching.state)
+        return counts
 
     def count_by_subscription(self, events: Any, *, where: Where = None, threads: int | None = None) -> pa.Table:
         """Count the events for which each subscription is true.
@@ -475,71 +528,34 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         pyarrow.Table
             A row for each subscription, with the columns `subscription_id` and `count`, which may be 0.
         """
-        return self._count_matches(events, "subscription", None, where, threads)
-
-    def _count_matches(
-        self,
-        events: Any,
-        by: Literal["event", "subscription"],
-        event_id: str | None,
-        where: Where,
-        threads: int | None,
-    ) -> pa.Table:
-        given = GivenEvents(events, event_id)
-        matching = self._matching(where, threads)
-        counts = matching.counts(given, by)
-        self._noted(matching.state, given.all)
+        source = EventInput.read(events)
+        matching = self._prepare_matching(self._contents.state, where, threads)
+        counts = matching.count_by_subscription(source)
+        self._monitor.record_many(source.events, matching.state)
         return counts
 
     def has_match(self, event: Mapping[str, Any], *, where: Where = None) -> bool:
-        """Return whether any subscription is true for an event; stop at the first band with a match."""
+        """Return whether any subscription is true for an event; stop early if the engine can.
+
+        Parameters
+        ----------
+        event, where
+            As in `match`.
+        """
         state = self._contents.state
-        encoded = self._encoded(event, state)
-        tiers = self._reader(state, where).list_tiers(state.shard.store.scores.changes)
+        encoded = self._encode_and_record(event, state)
+        tiers = state.get_reader(where).list_tiers(state.shard.store.scores.changes)
         return any(len(tier.reader.match(encoded).slot) for tier in tiers)
 
-    def _reader(self, state: State, where: Where) -> Reader:
-        """Return a reader of the slots whose payloads satisfy `where`."""
-        wanted = checked_where(where)
-        if wanted is None:
-            return state.reader
-        return Filtered(state.reader, state.shard.payload_columns.filter(wanted, state.slots))
-
-    def _matching(self, where: Where, threads: int | None) -> Matching:
-        state = self._contents.state
-        return Matching(state, self._reader(state, where), self._schema, checked_threads(threads), self._count)
-
-    def _encoded(self, event: Mapping[str, Any], state: State) -> Events:
+    def _encode_and_record(self, event: Mapping[str, Any], state: State) -> Events:
         encoder = EventEncoder(state.attributes, self._schema)
         encoder.add(event)
-        self._recent.note(event)
-        if self._recent.is_due:
-            self._look(state)
-        if encoder.mismatches:
-            self._count(encoder.mismatches, state, event)
+        self._monitor.record(event, encoder.mismatches, state)
         return encoder.finish()
 
-    def _noted(self, state: State, events: Any) -> None:
-        """Sample events after all of them were matched: none was faulty."""
-        self._recent.note_many(events)
-        if self._recent.is_due:
-            self._look(state)
-
-    def _look(self, state: State) -> None:
-        """Log attributes that recent events lack if these events have an unused attribute of a similar name."""
-        missing, unused = find_missing_attributes(self._recent.carried(), state.asked())
-        for name, near in missing.items():
-            if near in unused and name not in self._reported_attributes:
-                self._reported_attributes.add(name)
-                log.warning(
-                    "tellwhen: subscriptions use %s, which no recent event has; recent events have %s, which no "
-                    "subscription uses; call index.inspect.check_attributes(events) for more",
-                    name,
-                    near,
-                )
-
-    def _count(self, mismatches: Mapping[str, int], state: State, events: Any) -> None:
-        self._contents.mismatches.add(mismatches, lambda name: told(name, state.attributes, events, self._schema))
+    def _prepare_matching(self, state: State, where: Where, threads: int | None) -> Matching:
+        reader = state.get_reader(where)
+        return Matching(state, reader, self._schema, validate_threads(threads), self._monitor.record_mismatches)
 
     # Ranking
 
@@ -561,16 +577,16 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         k : int, default 10
             The number of subscriptions.
         relaxed : bool, default False
-            Rank by weights, where not all of a subscription need be true. Each attribute of an expression counts by
-            itself, with all other attributes left out. The score is the sum of the weights of those attributes that
-            are true: the weights of the subscription, or 1 each. See LANGUAGE.md.
+            Rank by weights, also subscriptions that are only partly true. Each attribute of an expression is evaluated
+            by itself, with all other attributes left out. The score is the sum of the weights of the attributes that
+            are true. The weights are those of the subscription, or 1 each. See LANGUAGE.md.
         weights : mapping of str to float, optional
             Weights of the event, only with `relaxed`: they multiply the weights of the same attributes.
 
         Returns
         -------
         list of (id, float)
-            Ids with scores, the highest score first. Of equal scores the subscription that was added first comes first.
+            Ids with scores, the highest score first; of equal scores, the subscription that was added first.
 
         Examples
         --------
@@ -587,27 +603,18 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         >>> index.top_k({"age": 30, "income": 10}, relaxed=True, weights={"age": 10})
         [('a', 3.0)]
         """
-        k, factors, wanted = validate_k(k), validate_weight_factors(weights, relaxed), checked_where(where)
+        k, factors, where = validate_k(k), validate_weight_factors(weights, relaxed), validate_where(where)
         self._rankings += 1
         if self._rankings % RANKINGS_PER_UPKEEP_CHECK == 0:
-            self._contents.keep_up_unless_busy()
+            self._contents.try_start_due_upkeep()
         if relaxed:
             state = self._contents.state
-            found = self._relaxed(state, k, factors, wanted)(self._encoded(event, state))
+            best = rank_relaxed(state, k, where, factors)(self._encode_and_record(event, state))
         else:
-            state, found = self._contents.at_one_moment(lambda state: self._best(state, event, k, wanted))
-        return list(zip(state.ids.of(found.slot, state.id_type), found.score.tolist(), strict=True))
-
-    def _best(self, state: State, event: Mapping[str, Any], k: int, where: Where) -> Best:
-        scores = state.shard.store.scores
-        tiers = self._reader(state, where).list_tiers(scores.changes)
-        return find_best(tiers, self._encoded(event, state), state.most(k), scores.scores_by_slot)
-
-    def _relaxed(self, state: State, k: int, factors: Mapping[str, float], where: Where) -> Callable[[Events], Best]:
-        view = state.view
-        if where is not None:
-            view = view.only(state.shard.payload_columns.filter(where, state.slots).keeps)
-        return lambda events: state.shard.relaxed.best(view, events, state.most(k), factors)
+            state, best = self._contents.read_with_scores(
+                lambda state: rank_by_score(state, k, where)(self._encode_and_record(event, state))
+            )
+        return list(zip(state.ids.to_list(best.slot, state.id_type), best.score.tolist(), strict=True))
 
     def top_k_many(
         self,
@@ -634,31 +641,28 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         pyarrow.Table
             Columns `event_id`, `rank` (from 1), `subscription_id` and `score`, by event and rank.
         """
-        k, factors, wanted = validate_k(k), validate_weight_factors(weights, relaxed), checked_where(where)
-        given = GivenEvents(events, event_id)
-        state, run = self._ranking(k, relaxed, factors, wanted)
-        matching = Matching(state, state.reader, self._schema, checked_threads(threads), self._count)
-        table = matching.ranked(given, run)
-        self._noted(state, given.all)
-        return table
-
-    def _ranking(
-        self, k: int, relaxed: bool, factors: Mapping[str, float], where: Where
-    ) -> tuple[State, Callable[[Events], Best]]:
-        """Return a function that ranks batches of events by the scores of this moment, with the state that it reads."""
+        k, factors, where = validate_k(k), validate_weight_factors(weights, relaxed), validate_where(where)
+        source = EventInput.read(events, event_id)
         if relaxed:
             state = self._contents.state
-            return state, self._relaxed(state, k, factors, where)
+            rank = rank_relaxed(state, k, where, factors)
+        else:
+            state, rank = self._contents.read_with_scores(
+                lambda state: rank_by_score(state, k, where, copies_scores=True)
+            )
+        table = self._prepare_matching(state, None, threads).rank(source, rank)
+        self._monitor.record_many(source.events, state)
+        return table
 
-        def taken(state: State) -> tuple[list[Tier], F64]:
-            scores = state.shard.store.scores
-            return self._reader(state, where).list_tiers(scores.changes), scores.scores_by_slot.copy()
-
-        state, (tiers, scores) = self._contents.at_one_moment(taken)
-        return state, lambda some: find_best(tiers, some, state.most(k), scores)
+    # Reading
 
     def get_subscription(self, id: Id) -> Subscription:
-        """Return a subscription with its text, score, weights and payload; raise UnknownId if the id is unknown.
+        """Return a subscription with its text, score, weights and payload.
+
+        Raises
+        ------
+        UnknownId
+            If no subscription has this id.
 
         Examples
         --------
@@ -666,41 +670,64 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         >>> tw.Index().add("a", "x > 1", score=2.5, payload={"to": "ann"}).get_subscription("a")
         Subscription(id='a', expression='x > 1', score=2.5, weights={}, payload={'to': 'ann'})
         """
-        shard, slot = self._contents.located(id)
+        shard, slot = self._contents.locate(id)
         return shard.get_subscription(slot)
 
     def get_payload(self, id: Id) -> dict[str, Any]:
-        """Return the payload of a subscription; faster than `get_subscription`, which also reads the text."""
-        shard, slot = self._contents.located(id)
-        return shard.payloads.of(slot)
+        """Return the payload of a subscription. This is faster than `get_subscription`, which also reads the text.
+
+        Raises
+        ------
+        UnknownId
+            If no subscription has this id.
+        """
+        shard, slot = self._contents.locate(id)
+        return shard.payloads.get(slot)
 
     def get_payload_values(self, name: str, ids: Iterable[Id]) -> list[Any]:
-        """Return the value of one payload key for many subscriptions.
+        """Return the values of one payload key for many subscriptions.
 
-        The value is None for a payload without the key and for an unknown id. The values of the key are cached as a
-        column, so that no payload is read twice. Copy lists and dicts before you change them.
+        The values of the key are cached as a column, so that no payload is read twice.
+
+        Parameters
+        ----------
+        name : str
+            The key.
+        ids : iterable of id
+            The ids of the subscriptions.
+
+        Returns
+        -------
+        list
+            The values, in the order of the ids; None for a payload without the key and for an unknown id. Copy lists
+            and dicts before you change them.
         """
         state = self._contents.state
-        find = self._contents.slots(state.shard).get
-        return state.shard.payload_columns.some(name, [find(validate_id(id_)) for id_ in ids], state.slots)
+        get_slot = self._contents.get_slots(state.shard).get
+        slots = [get_slot(validate_id(id_)) for id_ in ids]
+        return state.shard.payload_columns.get_values(name, slots, state.slot_count)
 
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
-        """Explain why a subscription is true for an event, or why not; print the result to see the tree."""
-        return self[id].explain(self._schema.read_event(flatten(event)))
+        """Explain why a subscription is true for an event, or why not; print the result to see the tree.
 
-    # Reading
+        Raises
+        ------
+        UnknownId
+            If no subscription has this id.
+        """
+        return self[id].explain(self._schema.read_event(flatten(event)))
 
     def __len__(self) -> int:
         return self._contents.state.length
 
     def __contains__(self, id: object) -> bool:
         try:
-            return validate_id(id) in self._contents.slots(self._shard)  # type: ignore[arg-type]
+            return validate_id(id) in self._contents.get_slots(self._shard)  # type: ignore[arg-type]
         except IdError:
             return False
 
     def __getitem__(self, id: Id) -> Expr:
-        shard, slot = self._contents.located(id)
+        shard, slot = self._contents.locate(id)
         return parse_cached(shard.texts[slot])
 
     def get(self, id: Id, default: Any = None) -> Any:
@@ -721,15 +748,27 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
     def iter_texts(self, *, start: Id | None = None) -> Iterator[tuple[Id, str]]:
         """Iterate over all ids with the texts of their expressions, in the order in which the ids were first added.
 
-        Nothing is parsed, so that millions can be listed. Iteration begins with the id `start`, if given. A replaced
-        subscription keeps its position here, while `match` lists it as added last.
+        No text is parsed, so that millions can be listed. A replaced subscription keeps its position here, while
+        `match` returns it as the one that was added last.
+
+        Parameters
+        ----------
+        start : str or int, optional
+            The id to start with.
+
+        Raises
+        ------
+        UnknownId
+            If no subscription has the id `start`.
+        MissingTextsError
+            If the index stores no texts.
         """
         state = self._contents.state
         after = -1
         if start is not None:
-            slot = self._contents.slots(state.shard).get(validate_id(start))
+            slot = self._contents.get_slots(state.shard).get(validate_id(start))
             if slot is None:
-                raise UnknownId(f"there is no subscription {start!r}, to begin with")
+                raise UnknownId(f"there is no subscription {start!r} to start with")
             after = state.ids.ordinals[slot] - 1
         return (
             (state.ids[slot], state.shard.texts[slot]) for slots in state.iter_listing(after) for slot in slots.tolist()
@@ -740,7 +779,7 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         """Diagnostics: how the engine finds subscriptions, what they cost, and which attributes they need."""
         return self._inspection
 
-    # An index is a place, not a value: two are equal only if they are the same.
+    # Mapping compares by content, but an index can change: two are equal only if they are the same object.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
@@ -753,13 +792,13 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
 
     @property
     def memory_limit(self) -> int | None:
-        """The maximum size of the arrays in bytes, or None. A limit below the present size is refused."""
+        """The maximum size of the arrays in bytes; None for no limit. A limit below the present size is refused."""
         return self._contents.limit.bytes
 
     @memory_limit.setter
     def memory_limit(self, limit: int | None) -> None:
         new = MemoryLimit(limit)
-        with self._contents.whole() as shard:
+        with self._contents.lock_shard() as shard:
             new.refuse_growth(shard)
             self._contents.limit = new
 
@@ -773,25 +812,58 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
     def merge(self, other: Index, *, replace: bool = False) -> Index:
         """Add all subscriptions of another index, with their scores, weights and payloads.
 
-        Without `replace` an id that both have raises DuplicateId, and nothing is added.
+        Parameters
+        ----------
+        other : Index
+            The other index, which stays unchanged.
+        replace : bool, default False
+            Whether to replace subscriptions of the same ids.
+
+        Raises
+        ------
+        DuplicateId
+            If both indexes have the same id, unless `replace`. Nothing is added then.
         """
         if not isinstance(other, Index):
             raise ArgumentError(f"merge takes an Index, not {abbreviate(other)}; add_many takes subscriptions")
-        return self.add_many(exchange.rows(other._contents.state), replace=replace)
+        return self.add_many(exchange.iter_rows(other._contents.state), replace=replace)
 
     def to_arrow(self) -> pa.Table:
         """Return all subscriptions in the order they were added, as a table that `add_many` takes.
 
-        The columns are `id`, `expression`, `score`, `weights` and `payload`, which is JSON.
+        Returns
+        -------
+        pyarrow.Table
+            The columns `id`, `expression`, `score`, `weights` and `payload`, which is JSON.
+
+        Raises
+        ------
+        IdError
+            If the index has both int and str ids, since a column has one type.
         """
-        return pa.concat_tables(exchange.tables(self._contents.state))
+        return pa.concat_tables(exchange.iter_tables(self._contents.state))
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write the table of `to_arrow` to a Parquet file. An interrupted write leaves the old file as it was."""
+        """Write the table of `to_arrow` to a Parquet file.
+
+        An existing file is replaced atomically: an interrupted write leaves the old file unchanged.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+
+        Raises
+        ------
+        FormatError
+            If the file cannot be written.
+        IdError
+            If the index has both int and str ids.
+        """
         exchange.write_parquet(self._contents.state, path)
 
     @classmethod
-    def from_parquet(cls, path: str | os.PathLike[str], engine: str = "auto", **given: Any) -> Index:
+    def from_parquet(cls, path: str | os.PathLike[str], engine: str = "auto", **options: Any) -> Index:
         """Create an index of the subscriptions in a Parquet file, with the schema that `to_parquet` stored in it.
 
         All subscriptions are added, or none if one is faulty. To add the valid ones only:
@@ -801,18 +873,23 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         ----------
         path : path-like
             The file.
-        engine, **given
+        engine, **options
             As in `Index`.
+
+        Raises
+        ------
+        FormatError
+            If the file cannot be read as Parquet.
         """
-        if "errors" in given:
+        if "errors" in options:
             raise ArgumentError(
                 "from_parquet adds all or none; Index().add_valid(pyarrow.parquet.read_table(path)) adds the valid ones"
             )
         rows, declared = exchange.read_parquet(path)
-        return cls(engine, **{"schema": declared, **given}).add_many(rows)
+        return cls(engine, **{"schema": declared, **options}).add_many(rows)
 
     def save(self, path: str | os.PathLike[str], *, note: Any = None) -> None:
-        """Write the index to a directory. An interrupted write leaves the old index as it was.
+        """Write the index to a directory. An interrupted write leaves the old index unchanged.
 
         Parameters
         ----------
@@ -822,8 +899,8 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
             JSON to store with this state of the index, such as how far a queue of changes was read.
             `tellwhen.read_note(path)` returns it.
         """
-        with self._contents.whole() as shard:
-            arrays, meta = shard.parts()
+        with self._contents.lock_shard() as shard:
+            arrays, meta = shard.split()
             directory.save(path, arrays, meta | {"note": note})
 
     @classmethod
@@ -840,7 +917,14 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         verify : bool, default True
             Whether to compare checksums.
         memory_limit : int, optional
-            As in `Index`: the limit is not saved with an index. A larger index is refused.
+            As in `Index`. The limit is not saved with an index.
+
+        Raises
+        ------
+        FormatError
+            If the directory has no index, or the index is damaged.
+        LimitError
+            If the index is larger than `memory_limit`.
         """
         index = cls.__new__(cls)
         limit = MemoryLimit(memory_limit)
@@ -851,14 +935,14 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return copies of the arrays, and all else as JSON; for copy, deepcopy and pickle."""
-        with self._contents.whole() as shard:
-            arrays, meta = shard.parts()
+        with self._contents.lock_shard() as shard:
+            arrays, meta = shard.split()
             copied = {part: {name: np.array(array) for name, array in named.items()} for part, named in arrays.items()}
             others = {"mismatches": self._contents.mismatches.as_dict(), "memory_limit": self._contents.limit.bytes}
             return {"arrays": copied, "meta": meta, **others}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self._open(Shard.of_parts(state["arrays"], state["meta"]), MemoryLimit(state["memory_limit"]))
+        self._open(Shard.join(state["arrays"], state["meta"]), MemoryLimit(state["memory_limit"]))
         self._contents.mismatches = Mismatches(state["mismatches"])
 
 

@@ -1,4 +1,4 @@
-"""Subscriptions in the order in which their ids were first added, from any position on."""
+"""Listings: subscriptions in the order in which their ids were first added, from any position on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tellwhen.index.shard import Shard
 from tellwhen.index.subscriptions import Subscription
 
 
-class Listed(NamedTuple):
+class ListedSubscription(NamedTuple):
     """A subscription in a listing."""
 
     shard: Shard
@@ -29,22 +29,22 @@ class Listed(NamedTuple):
         return self.shard.get_subscription(self.slot)
 
 
-def iter_listing(index: Index, after: int = -1) -> Iterator[Listed]:
+def iter_listing(index: Index, after: int = -1) -> Iterator[ListedSubscription]:
     """Yield the subscriptions with ordinals above `after`, in the order of their ordinals."""
     state = index._contents.state
     for slots in state.iter_listing(after):
-        for slot, ordinal in zip(slots.tolist(), state.ids.ordinals.of(slots).tolist(), strict=True):
-            yield Listed(state.shard, slot, ordinal)
+        for slot, ordinal in zip(slots.tolist(), state.ids.ordinals.get_many(slots).tolist(), strict=True):
+            yield ListedSubscription(state.shard, slot, ordinal)
 
 
 def find_ordinal(index: Index, id_: str | int) -> int:
-    """Return the ordinal of an id; raise `UnknownId` if there is no such subscription."""
-    shard, slot = index._contents.located(id_)
+    """Return the ordinal of an id; raise UnknownId if no subscription has the id."""
+    shard, slot = index._contents.locate(id_)
     return shard.ids.ordinals[slot]
 
 
 def copy_ordinals(source: Index, target: Index) -> None:
-    """Give the subscriptions of `target`, which were just copied from `source` in order, the same ordinals."""
+    """Copy the ordinals of `source` to `target`, an index to which its subscriptions were just added in order."""
     ordinals = source._shard.ids.ordinals
-    with target._contents.whole() as shard:
-        shard.ids.ordinals.overwrite(0, ordinals.of(source._shard.store.find_alive()), ordinals.next)
+    with target._contents.lock_shard() as shard:
+        shard.ids.ordinals.overwrite(0, ordinals.get_many(source._shard.store.find_alive()), ordinals.next)

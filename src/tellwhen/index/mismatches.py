@@ -1,4 +1,4 @@
-"""Values that no subscription can compare with: counted by attribute, and logged once, since they match nothing."""
+"""Counts of values that no subscription can compare with. Each attribute is logged once: such values match nothing."""
 
 from __future__ import annotations
 
@@ -17,57 +17,57 @@ from tellwhen.language.values import Family, flatten, is_present, iter_members, 
 
 log = logging.getLogger("tellwhen")
 
-LOOKED_AT = 1_000
-"""Events among which an example is looked for."""
+SEARCHED_EVENTS_MAX = 1_000
+"""Search the first 1,000 events for an example."""
 
 
 class Mismatches:
-    """How many values of a wrong type events had, by attribute."""
+    """Counts of values of a wrong type, by attribute."""
 
     def __init__(self, counts: Mapping[str, int] | None = None) -> None:
         self._counts: Counter[str] = Counter(counts)
         self.renew_lock()
 
     def renew_lock(self) -> None:
-        """After a fork: another thread may have held it."""
-        self._lock = threading.Lock()  # of its own: a match never waits for a change
+        """Replace the lock in a forked process: another thread may have held it."""
+        self._lock = threading.Lock()  # not the lock of changes: a match never waits for a change
 
-    def add(self, counts: Mapping[str, int], tell: Callable[[str], str]) -> None:
-        """Some more; `tell` says what is wrong with an attribute."""
+    def add(self, counts: Mapping[str, int], describe: Callable[[str], str]) -> None:
+        """Add counts by attribute; log the description of each attribute that is counted for the first time."""
         with self._lock:
-            fresh = [name for name in counts if name not in self._counts]
+            new_names = [name for name in counts if name not in self._counts]
             self._counts.update(counts)
-        for name in fresh:
-            log.warning("tellwhen: %s; told once, all are counted in stats()['mismatches']", tell(name))
+        for name in new_names:
+            log.warning("tellwhen: %s; logged once, index.inspect.get_stats()['mismatches'] counts all", describe(name))
 
     def as_dict(self) -> dict[str, int]:
-        """The counts so far."""
         with self._lock:
             return dict(self._counts)
 
 
-def told(name: str, attributes: Attributes, events: Any, schema: Schema) -> str:
-    """What is wrong with an attribute of these events, in words."""
+def describe_mismatch(name: str, attributes: Attributes, events: Any, schema: Schema) -> str:
+    """Describe why the values of an attribute cannot be compared, with an example from the events."""
     attribute = attributes.by_name.get(name)
     families: set[Family] = set() if attribute is None else attribute.families
-    example = _example(name, families, events, schema)
+    example = _find_example(name, families, events, schema)
     if families:
-        asked = " or a ".join(sorted(families))
-        return f"{name} is {example or 'of another type'} in an event, and subscriptions compare it with a {asked}"
+        expected = " or a ".join(sorted(families))
+        return f"{name} is {example or 'of another type'} in an event, and subscriptions compare it with a {expected}"
     if example is not None:
-        return f"{name} is {example} in an event, and what subscriptions compute of it has no value then"
-    return f"{name} has no value in an event, although all its parts are there"
+        return f"{name} is {example} in an event, so the values that subscriptions compute from it are undefined"
+    return f"{name} is undefined for an event, although the event has all its inputs"
 
 
-def _example(name: str, families: set[Family], events: Any, schema: Schema) -> str | None:
-    """What an event has there, if some has it."""
+def _find_example(name: str, families: set[Family], events: Any, schema: Schema) -> str | None:
+    """Return the first value of the attribute that is of none of the families, or the type of its column."""
     if isinstance(events, pa.Table):
         return f"a column of {events.schema.field(name).type}" if name in events.column_names else None
-    some = [events] if isinstance(events, Mapping) else events[:LOOKED_AT] if isinstance(events, list) else []
-    for event in some:
+    if isinstance(events, Mapping):
+        events = [events]
+    for event in events[:SEARCHED_EVENTS_MAX] if isinstance(events, list) else ():
         value = flatten(event).get(name) if isinstance(event, Mapping) else None
         for member in iter_members(value) if is_present(value) else ():
-            read = schema.read(name, member)
-            if is_present(member) and getattr(normalize_value(read), "family", None) not in families:
+            converted = schema.read(name, member)
+            if is_present(member) and getattr(normalize_value(converted), "family", None) not in families:
                 return f"{abbreviate(member)} ({type(member).__name__})"
     return None

@@ -19,7 +19,8 @@ class Ordinals:
     """Ordinals by slot.
 
     An id gets the next ordinal when it is added, and keeps the ordinal when it is replaced, although the slot changes.
-    Listings are sorted by ordinal: a reader who continues behind an ordinal misses no id that was there throughout.
+    Listings are sorted by ordinal. A reader who lists page by page and continues behind the last ordinal misses no id
+    that was in the index all the time.
 
         slot       0 1 2 3      "b" in slot 1 was replaced by slot 3
         id         a b c b
@@ -31,20 +32,20 @@ class Ordinals:
     def __init__(self, by_slot: Growing | None = None, next_ordinal: int = 0) -> None:
         self._by_slot = by_slot
         self.next = next_ordinal
-        """The ordinal of the next new id; never assigned twice, even if all later ids are removed."""
-        self._sorted = np.empty(0, dtype=np.int32)  # all slots below its length, sorted by ordinal; made by listings
+        """The ordinal of the next new id. No ordinal is assigned twice, even if its id is removed."""
+        self._sorted = np.empty(0, dtype=np.int32)  # the first slots, sorted by ordinal; extended by listings
 
     def __getitem__(self, slot: int) -> int:
         return slot if self._by_slot is None else int(self._by_slot.data[slot])
 
-    def of(self, slots: I32) -> I64:
+    def get_many(self, slots: I32) -> I64:
         return slots.astype(np.int64) if self._by_slot is None else self._by_slot.data[slots]
 
     def extend(self, ordinals: Sequence[int]) -> None:
-        """Append the ordinals of the next slots: of replaced ids, or new ones in the order of `next`."""
+        """Append the ordinals of the next slots: for new ids those from `next` on, for replaced ids older ones."""
         if self._by_slot is None:
             if ordinals[:1] == [self.next] and ordinals[-1] - ordinals[0] == len(ordinals) - 1:
-                # As many new ordinals as slots: every one still equals its slot.
+                # All ordinals are new, so each of them still equals its slot.
                 self.next += len(ordinals)
                 return
             self._by_slot = Growing(np.int64, np.arange(self.next))
@@ -77,7 +78,7 @@ class Ordinals:
 
     def select(self, slots: I32) -> Ordinals:
         """Return the ordinals of some slots, which become slots 0, 1, 2, ..."""
-        return Ordinals(Growing(np.int64, self.of(slots)), self.next)
+        return Ordinals(Growing(np.int64, self.get_many(slots)), self.next)
 
     def iter_slots(self, count: int, after: int = -1) -> Iterator[I32]:
         """Yield the slots below `count` with ordinals above `after`, sorted by ordinal, in chunks.
@@ -98,15 +99,15 @@ class Ordinals:
         while position < len(older) or len(newer):
             chunk = older[position : position + SLOTS_PER_CHUNK]
             position += len(chunk)
-            taken = len(newer)
+            newer_count = len(newer)
             if position < len(older):
-                taken = int(np.searchsorted(ordinals[newer], ordinals[chunk[-1]], side="right"))
-            chunk = np.concatenate([chunk[chunk < count], newer[:taken]])
-            newer = newer[taken:]
+                newer_count = int(np.searchsorted(ordinals[newer], ordinals[chunk[-1]], side="right"))
+            chunk = np.concatenate([chunk[chunk < count], newer[:newer_count]])
+            newer = newer[newer_count:]
             yield chunk[np.argsort(ordinals[chunk], kind="stable")]
 
     def _sort(self, ordinals: I64, count: int) -> I32:
-        """Return the first slots sorted by ordinal, all but an eighth of `count` at most."""
+        """Return the first slots, sorted by ordinal: all slots but the newest ones (see UNSORTED_SLOTS_MIN)."""
         if count - len(self._sorted) > max(UNSORTED_SLOTS_MIN, len(self._sorted) // 8):
             # Ordinals of published slots never change: the result stays valid for later states.
             self._sorted = np.argsort(ordinals[:count], kind="stable").astype(np.int32)

@@ -1,7 +1,8 @@
-"""What a user keeps with a subscription: its payload, a JSON object, which is returned with matches and filtered by.
+"""Payloads: a JSON object per subscription, which matches return and `where` filters by.
 
-By slot its text. Most indexes have none: slots beyond the last payload take no room. A filter needs a column: for one
-key the values of all slots, by number. Columns are made when they are first asked for, and then grow.
+Payloads are stored as text by slot. Most indexes have none, so slots behind the last payload take no memory. To filter
+by a key, the values of the key are numbered and the numbers stored in a column by slot. Columns are made at their first
+use and extended at later ones.
 """
 
 from __future__ import annotations
@@ -26,64 +27,81 @@ log = logging.getLogger("tellwhen.index.payloads")
 
 Payload = Mapping[str, Any]
 
-TOLD_MAX = 100
-"""Names that no payload has, and that are told."""
+Where = Mapping[str, Any] | None
+"""Conditions on payloads: by key a value, or a list of values of which the payload must have one."""
 
-PAYLOAD_MAX = 1 << 20
-"""Bytes that the JSON of one payload may take."""
+LOGGED_NAMES_MAX = 100
+"""Log at most 100 different names that no payload has."""
 
-DEPTH_MAX = 64
-"""How deep a payload may be nested."""
+PAYLOAD_BYTES_MAX = 1 << 20
+"""The JSON of a payload has at most 1 MiB."""
+
+PAYLOAD_DEPTH_MAX = 64
+"""A payload has at most 64 levels of nesting."""
 
 ABSENT = 0
-"""The number of the value of a payload without the key, which is None."""
+"""The number of None, the value of a payload that lacks the key."""
 
 
-def payload_text(given: Any) -> str:
-    """The JSON of a payload, empty for None; raises PayloadError for what is none."""
-    if given is None:
+# Payloads from users
+
+
+def encode_payload(payload: Any) -> str:
+    """Return the JSON of a payload, empty for None.
+
+    Raises
+    ------
+    PayloadError
+        If the payload is not a JSON object, is too large or is nested too deep.
+    """
+    if payload is None:
         return ""
-    if isinstance(given, str):
-        given = _parsed(given)
-    if not isinstance(given, Mapping):
-        raise PayloadError(f"a payload is a mapping from names to values, or its JSON, not {abbreviate(given)}")
-    for name in given:
+    if isinstance(payload, str):
+        payload = _parse_json(payload)
+    if not isinstance(payload, Mapping):
+        raise PayloadError(f"a payload is a mapping from names to values, or its JSON, not {abbreviate(payload)}")
+    for name in payload:
         if not isinstance(name, str):
             raise PayloadError(f"the names in a payload are strings, not {abbreviate(name)}")
-    if _depth(given) > DEPTH_MAX:
-        raise PayloadError(f"a payload is nested at most {DEPTH_MAX} deep")
+    if _measure_depth(payload) > PAYLOAD_DEPTH_MAX:
+        raise PayloadError(f"a payload is nested at most {PAYLOAD_DEPTH_MAX} deep")
     try:
-        text = json.dumps(dict(given), allow_nan=False, default=_plain, ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(
+            dict(payload), allow_nan=False, default=_convert_value, ensure_ascii=False, separators=(",", ":")
+        )
         length = len(text.encode())
     except (TypeError, ValueError, RecursionError) as error:
-        raise PayloadError(f"a payload holds what JSON can: {error}") from None
-    if length > PAYLOAD_MAX:
-        raise PayloadError(f"a payload has at most {PAYLOAD_MAX:,} bytes as JSON, not {length:,}")
+        raise PayloadError(f"the payload has a value that JSON does not have: {error}") from None
+    if length > PAYLOAD_BYTES_MAX:
+        raise PayloadError(f"a payload has at most {PAYLOAD_BYTES_MAX:,} bytes as JSON, not {length:,}")
     return text
 
 
-def _depth(given: Any) -> int:
-    """How deep it is nested, at most one more than allowed: it may hold itself."""
-    level, depth = [given], 0
-    while level and depth <= DEPTH_MAX:
+def _measure_depth(payload: Any) -> int:
+    """Return the levels of nesting; stop one beyond the limit, since a payload may contain itself."""
+    level, depth = [payload], 0
+    while level and depth <= PAYLOAD_DEPTH_MAX:
         depth += 1
-        inner = [one.values() if isinstance(one, Mapping) else one for one in level]
-        level = [one for some in inner for one in some if isinstance(one, Mapping | list | tuple | set | frozenset)]
+        members = (value.values() if isinstance(value, Mapping) else value for value in level)
+        level = [
+            value for some in members for value in some if isinstance(value, Mapping | list | tuple | set | frozenset)
+        ]
     return depth
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refused)
+        return json.loads(text, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
         raise PayloadError(f"a payload in text is a JSON object, unlike {abbreviate(text)}: {error}") from None
 
 
-def _refused(constant: str) -> Any:
+def _reject_constant(constant: str) -> Any:
     raise ValueError(f"{constant} is no value in JSON")
 
 
-def _plain(value: Any) -> Any:
+def _convert_value(value: Any) -> Any:
+    """Convert a value that `json` does not know."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Mapping):
@@ -93,223 +111,241 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{abbreviate(value)} is a {type(value).__name__}; make it text or a number")
 
 
+# Storage
+
+
 class Payloads:
-    """The payloads by slot."""
+    """The payloads by slot, as JSON. Slots behind the last payload are not stored."""
 
     def __init__(self, texts: Texts | None = None) -> None:
         self._texts = Texts() if texts is None else texts
 
     def __bool__(self) -> bool:
-        """Has any slot one?"""
+        """Return whether any slot has a payload."""
         return len(self._texts) > 0
 
-    def text(self, slot: int) -> str:
-        """The JSON of a slot, empty if it has no payload."""
+    def get_text(self, slot: int) -> str:
+        """Return the JSON of a slot, empty if the slot has no payload."""
         return self._texts[slot] if slot < len(self._texts) else ""
 
-    def of(self, slot: int) -> dict[str, Any]:
-        """The payload of a slot."""
-        text = self.text(slot)
-        found: dict[str, Any] = json.loads(text) if text else {}
-        return found
+    def get(self, slot: int) -> dict[str, Any]:
+        """Return the payload of a slot, {} if the slot has none."""
+        text = self.get_text(slot)
+        payload: dict[str, Any] = json.loads(text) if text else {}
+        return payload
 
     def extend(self, first: int, texts: Sequence[str]) -> None:
-        """Those of new slots, the first of which is given."""
+        """Append the JSON of new slots, from slot `first` on; empty for a slot without a payload."""
         if any(texts):
             self._texts.align(first)
             self._texts.extend(texts)
 
     def align(self, count: int) -> None:
-        """After an undone change: forget those of later slots."""
+        """Drop the payloads of slots from `count` on, after an undone change."""
         self._texts.align(min(count, len(self._texts)))
 
-    def kept(self, slots: I32) -> Payloads:
-        """Only those of some slots, which become slots 0, 1, 2, ..."""
-        after = Payloads()
-        after.adopt(self, 0, slots)
-        return after
+    def select(self, slots: I32) -> Payloads:
+        """Return the payloads of these slots, which become slots 0, 1, 2, ..."""
+        selected = Payloads()
+        selected.adopt(self, 0, slots)
+        return selected
 
     def adopt(self, other: Payloads, first: int, slots: I32) -> None:
-        """Append those of some slots of another, the first of which becomes slot `first`."""
+        """Append the payloads of some slots of `other`, which become slots `first`, `first + 1`, ..."""
         if other:
-            self.extend(first, [other.text(slot) for slot in slots.tolist()])
+            self.extend(first, [other.get_text(slot) for slot in slots.tolist()])
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All arrays by name, to be saved."""
+        """Return the arrays to save, by name."""
         start, text = self._texts.arrays()
         return {"start": start, "text": text}
 
     @classmethod
-    def restored(cls, arrays: Mapping[str, np.ndarray]) -> Payloads:
-        """From saved arrays."""
+    def restore(cls, arrays: Mapping[str, np.ndarray]) -> Payloads:
+        """Return the payloads of saved arrays."""
         return cls(Texts(arrays["start"], arrays["text"]))
 
 
+# Columns
+
+
 class _Column:
-    """The values of one key: their numbers by slot."""
+    """The values of one key: a number for each different value, and the numbers by slot."""
 
     def __init__(self) -> None:
         self.numbers = Growing(np.int32)
         self.values: list[Any] = [None]
-        self.known = {_key(None): ABSENT}
+        self.number_by_key = {_make_key(None): ABSENT}
 
-    def number(self, value: Any) -> int:
-        key = _key(value)
-        number = self.known.get(key)
+    def intern(self, value: Any) -> int:
+        """Return the number of a value; give a new value the next number."""
+        key = _make_key(value)
+        number = self.number_by_key.get(key)
         if number is None:
-            number = self.known[key] = len(self.values)
+            number = self.number_by_key[key] = len(self.values)
             self.values.append(value)
         return number
 
 
-def _key(value: Any) -> Any:
-    """Equal for equal values: 1 and 1.0 are, 1 and True are not."""
+def _make_key(value: Any) -> Any:
+    """Return a dict key that is equal for equal values: 1 equals 1.0, and differs from True."""
     return json.dumps(value, sort_keys=True) if isinstance(value, list | dict) else (type(value) is bool, value)
 
 
-class Columns:
-    """Payloads by key, for filters and tables. Any thread may ask."""
+class PayloadColumns:
+    """The values of payloads by key, for filters and tables. Any number of threads may read.
+
+    In all methods, `slot_count` is the number of slots in the caller's state: payloads of later slots are ignored.
+    """
 
     def __init__(self, payloads: Payloads) -> None:
         self._payloads = payloads
         self._columns: dict[str, _Column] = {}
-        self._names: set[str] = set()  # of the first so many slots
-        self._named = 0
-        self._told: set[str] = set()
-        self._lock = threading.Lock()  # one thread extends
+        self._names: set[str] = set()  # all keys of the first _named_slots payloads
+        self._named_slots = 0
+        self._logged_names: set[str] = set()
+        self._lock = threading.Lock()  # held by the thread that extends a column
 
     @property
     def bytes(self) -> int:
-        """What the numbers of all columns take."""
+        """The size of the numbers of all columns."""
         return sum(column.numbers.data.nbytes for column in list(self._columns.values()))
 
-    def _column(self, name: str, slots: int) -> _Column | None:
-        """The column of a key, for at least so many slots; None if no payload of these has the key."""
+    def _get_column(self, name: str, slot_count: int) -> _Column | None:
+        """Return the column of a key, extended to `slot_count` slots; None if no payload has the key."""
         with self._lock:
             column = self._columns.get(name)
             if column is None:
-                if not self._has(name, slots):
+                if not self._has_key(name, slot_count):
                     return None
                 column = self._columns[name] = _Column()
-            count = column.numbers.count
-            if count < slots:
-                read: dict[str, int] = {"": ABSENT}  # many payloads are equal
-                numbers = np.empty(slots - count, dtype=np.int32)
-                for slot in range(count, slots):
-                    text = self._payloads.text(slot)
-                    number = read.get(text)
+            first = column.numbers.count
+            if first < slot_count:
+                number_by_text: dict[str, int] = {"": ABSENT}  # many payloads are equal
+                numbers = np.empty(slot_count - first, dtype=np.int32)
+                for slot in range(first, slot_count):
+                    text = self._payloads.get_text(slot)
+                    number = number_by_text.get(text)
                     if number is None:
-                        number = read[text] = column.number(json.loads(text).get(name))
-                    numbers[slot - count] = number
+                        number = number_by_text[text] = column.intern(json.loads(text).get(name))
+                    numbers[slot - first] = number
                 column.numbers.extend(numbers)
             return column
 
-    def _has(self, name: str, slots: int) -> bool:
-        """Has any payload this key? All keys are read at once: names that nobody has leave no column behind."""
-        if name not in self._names and self._named < slots:
-            read = {""}
-            for slot in range(self._named, slots):
-                text = self._payloads.text(slot)
-                if text not in read:
-                    read.add(text)
+    def _has_key(self, name: str, slot_count: int) -> bool:
+        """Return whether any payload has the key. All keys are collected, so that unknown names make no column."""
+        if name not in self._names and self._named_slots < slot_count:
+            texts = {""}
+            for slot in range(self._named_slots, slot_count):
+                text = self._payloads.get_text(slot)
+                if text not in texts:
+                    texts.add(text)
                     self._names.update(json.loads(text))
-            self._named = slots
+            self._named_slots = slot_count
         return name in self._names
 
-    def filter(self, where: Mapping[str, Any], slots: int) -> Filter:
-        """What keeps the slots whose payload has these values; of a list, any of them."""
+    def build_filter(self, where: Mapping[str, Any], slot_count: int) -> PayloadFilter:
+        """Return a filter of the slots whose payloads satisfy `where`."""
         tests = []
-        for name, wanted in where.items():
-            column = self._column(name, slots)
-            several = wanted if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
-            values = [_scalar(name, value) for value in several]
+        for name, condition in where.items():
+            column = self._get_column(name, slot_count)
+            is_list = isinstance(condition, list | tuple | set | frozenset)
+            values = [_validate_scalar(name, value) for value in (condition if is_list else [condition])]
             if column is None:
                 if None not in values:
-                    self._tell(name, "")
-                tests.append((np.zeros(slots, dtype=np.int32), np.array([ABSENT] if None in values else [], np.int32)))
+                    self._warn_once(name, "")
+                accepted = [ABSENT] if None in values else []
+                tests.append((np.zeros(slot_count, dtype=np.int32), np.array(accepted, np.int32)))
                 continue
-            numbers = [number for value in values if (number := column.known.get(_key(value))) is not None]
+            numbers = [number for value in values if (number := column.number_by_key.get(_make_key(value))) is not None]
             if values and not numbers:
-                self._tell(name, f" = {abbreviate(values[0])}", column.values[-1])
+                self._warn_once(name, f" = {abbreviate(values[0])}", column.values[-1])
             tests.append((column.numbers.data, np.array(numbers, dtype=np.int32)))
-        return Filter(tests)
+        return PayloadFilter(tests)
 
-    def _tell(self, name: str, value: str, example: Any = None) -> None:
-        """Once: a name or a value that no payload has may be a mistake."""
-        name = abbreviate(name)[1:-1]  # on one line, and not too long: it may come from anybody
-        if name not in self._told and len(self._told) < TOLD_MAX:
-            self._told.add(name)
+    def _warn_once(self, name: str, value: str, example: Any = None) -> None:
+        """Log a name, or a value of it, that no payload has: it may be a mistake."""
+        name = abbreviate(name)[1:-1]  # one short line: the name may come from a stranger
+        if name not in self._logged_names and len(self._logged_names) < LOGGED_NAMES_MAX:
+            self._logged_names.add(name)
             hint = f", but for example {abbreviate(example)}" if value else ""
             if not value and (similar := find_similar(name, self._names)) is not None:
                 hint = f"; did you mean {similar}?"
-            log.warning("tellwhen: where= asks for %s%s, which no payload has%s; told once", name, value, hint)
+            log.warning("tellwhen: where= asks for %s%s, which no payload has%s; logged once", name, value, hint)
 
-    def some(self, name: str, wanted: list[int | None], slots: int) -> list[Any]:
-        """The values of a key for the `wanted` slots; None for a slot that is missing, or beyond `slots`."""
-        column = self._column(name, slots)
+    def get_values(self, name: str, slots: list[int | None], slot_count: int) -> list[Any]:
+        """Return the values of a key for some slots; None for a slot that is None or not below `slot_count`."""
+        column = self._get_column(name, slot_count)
         if column is None:
-            return [None] * len(wanted)
-        known = [slot if slot is not None and slot < slots else -1 for slot in wanted]
-        numbers = column.numbers.data[np.array(known, dtype=np.int64)].tolist()
+            return [None] * len(slots)
+        known_slots = [slot if slot is not None and slot < slot_count else -1 for slot in slots]
+        numbers = column.numbers.data[np.array(known_slots, dtype=np.int64)].tolist()
         values = column.values
-        return [None if slot < 0 else values[number] for slot, number in zip(known, numbers, strict=True)]
+        return [None if slot < 0 else values[number] for slot, number in zip(known_slots, numbers, strict=True)]
 
-    def values(self, name: str, slots: int) -> tuple[pa.Array, I32]:
-        """The values of a key, as JSON if they are of several types; and by slot the number of its value."""
-        column = self._column(name, slots)
+    def read_column(self, name: str, slot_count: int) -> tuple[pa.Array, I32]:
+        """Return the values of a key by number, and the numbers by slot. Values of several types become JSON."""
+        column = self._get_column(name, slot_count)
         if column is None:
-            return pa.nulls(1), np.zeros(slots, dtype=np.int32)
+            return pa.nulls(1), np.zeros(slot_count, dtype=np.int32)
         values = list(column.values)
         try:
-            found = pa.array(values)
-            return found.cast(pa.large_string()) if pt.is_string(found.type) else found, column.numbers.data
+            array = pa.array(values)
+            return array.cast(pa.large_string()) if pt.is_string(array.type) else array, column.numbers.data
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
             texts = [None if value is None else json.dumps(value) for value in values]
             return pa.array(texts, pa.large_string()), column.numbers.data
 
 
-def _scalar(name: str, value: Any) -> Any:
-    value = value.item() if isinstance(value, np.generic) else value
-    if not isinstance(value, str | int | float | bool | type(None)):
-        raise ArgumentError(f"where takes for {name} a value that JSON has, or a list of some, not {abbreviate(value)}")
-    return value
+# Filters
 
 
-def checked_where(where: Any) -> Mapping[str, Any] | None:
-    """What a user wants of the payloads."""
+def validate_where(where: Any) -> Mapping[str, Any] | None:
+    """Return the conditions, None if there are none; raise ArgumentError if they are not a mapping of names."""
     if where is not None and (not isinstance(where, Mapping) or not all(isinstance(name, str) for name in where)):
-        raise ArgumentError(f"where is a mapping from names in payloads to values, not {abbreviate(where)}")
+        raise ArgumentError(f"where must be a mapping from names in payloads to values, not {abbreviate(where)}")
     return where or None
 
 
-class Filter:
-    """Which slots have the payloads that are wanted?"""
+def _validate_scalar(name: str, value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(value, str | int | float | bool | type(None)):
+        raise ArgumentError(
+            f"where must have a string, number, bool or None for {name}, or a list of these, not {abbreviate(value)}"
+        )
+    return value
+
+
+class PayloadFilter:
+    """A test whether the payloads of slots have the accepted values."""
 
     def __init__(self, tests: Iterable[tuple[I32, I32]]) -> None:
-        self._tests = list(tests)  # values by slot, and those that are wanted
+        self._tests = list(tests)  # for each key: the numbers of the values by slot, and the accepted numbers
 
-    def keeps(self, slots: I32) -> np.ndarray:
-        """By slot: is it wanted?"""
-        kept = np.ones(len(slots), dtype=np.bool_)
-        for numbers, wanted in self._tests:
-            kept &= numbers[slots] == wanted[0] if len(wanted) == 1 else np.isin(numbers[slots], wanted)
-        return kept
+    def mask_slots(self, slots: I32) -> np.ndarray:
+        """Return for each of the slots whether its payload passes."""
+        mask = np.ones(len(slots), dtype=np.bool_)
+        for numbers, accepted in self._tests:
+            mask &= numbers[slots] == accepted[0] if len(accepted) == 1 else np.isin(numbers[slots], accepted)
+        return mask
 
 
-class Filtered(Reader):
-    """A reader that finds only the slots that a filter keeps."""
+class FilteredReader(Reader):
+    """A reader that finds only the slots that pass a filter."""
 
-    def __init__(self, reader: Reader, filter_: Filter) -> None:
-        self._reader, self.filter = reader, filter_
+    def __init__(self, reader: Reader, payload_filter: PayloadFilter) -> None:
+        self._reader, self.filter = reader, payload_filter
 
     def match(self, events: Events) -> Matches:
         start, slot = self._reader.match(events)
-        kept = self.filter.keeps(slot)
-        before = np.concatenate([[0], np.cumsum(kept)])
-        return Matches(before[start], slot[kept])
+        mask = self.filter.mask_slots(slot)
+        passed_before = np.concatenate([[0], np.cumsum(mask)])
+        return Matches(passed_before[start], slot[mask])
 
     def count_candidates(self, events: Events) -> int:
         return self._reader.count_candidates(events)
 
     def list_tiers(self, changes: int) -> list[Any]:
-        return [tier._replace(reader=Filtered(tier.reader, self.filter)) for tier in self._reader.list_tiers(changes)]
+        return [
+            tier._replace(reader=FilteredReader(tier.reader, self.filter)) for tier in self._reader.list_tiers(changes)
+        ]

@@ -1,4 +1,4 @@
-"""Which events were matched recently? A sample of them."""
+"""A bounded sample of recently matched events."""
 
 from __future__ import annotations
 
@@ -14,95 +14,99 @@ from tellwhen.encode.names import iterate_attribute_names
 from tellwhen.language.values import is_list_like
 from tellwhen.profile import Profile
 
-MOST = 1_024
-"""Events kept, besides those of tables."""
+SAMPLED_EVENTS_MAX = 1_024
 
-FIRST_LOOK = 1_000
-"""After so many events, and then after ten times as many, and so on, somebody looks what they lack."""
+SAMPLING_INTERVAL = 64
+"""Once the sample is full, record every 64th event and drop the oldest."""
 
-EVERY = 64
-"""After the first 1,024, one event in 64 is kept, in place of the oldest."""
+FIRST_COVERAGE_CHECK = 1_000
+"""Check for missing attributes after 1,000 events, then at every tenfold."""
 
-ROWS, TABLES = 128, 32
-"""The first 128 events of each of the last 32 tables are kept."""
+ROWS_PER_TABLE = 128
+"""Record the first 128 events of a table."""
 
-TABLE_BYTES = 1 << 20
-"""Of a table with larger events, fewer are kept."""
+TABLES_MAX = 32
 
-TEXT_MAX, MEMBERS_MAX, VALUES_MAX, DEPTH_MAX = 1_000, 64, 1_000, 32
-"""Characters of a text, members of a list, and values in all that are kept of an event, and how deep: it is a sample,
-and not an archive."""
+BYTES_PER_TABLE_MAX = 1 << 20
+"""Record fewer events of a table if they are larger."""
+
+TEXT_LENGTH_MAX, LIST_LENGTH_MAX, VALUES_PER_EVENT_MAX, NESTING_MAX = 1_000, 64, 1_000, 32
+"""Limits of a recorded event: characters of a text, members of a list, values in total, and levels of nesting."""
 
 
-class Recent:
-    """A sample of the events that were matched."""
+class EventSample:
+    """Thread-tolerant sample of matched events. Counts may be off by a few under concurrency."""
 
     def __init__(self) -> None:
-        self._count = 0  # several threads may count: a few more or less do not matter
-        self._next_look = FIRST_LOOK
-        self._kept: deque[Mapping[str, Any]] = deque(maxlen=MOST)
-        self._tables: deque[pa.Buffer] = deque(maxlen=TABLES)
+        self._count = 0
+        self._next_coverage_check = FIRST_COVERAGE_CHECK
+        self._events: deque[Mapping[str, Any]] = deque(maxlen=SAMPLED_EVENTS_MAX)
+        self._tables: deque[pa.Buffer] = deque(maxlen=TABLES_MAX)
 
-    def note(self, event: Mapping[str, Any]) -> None:
-        """An event was matched."""
+    def record(self, event: Mapping[str, Any]) -> bool:
+        """Count an event, and keep a truncated copy if it is due for sampling. Return whether it was due."""
         self._count += 1
-        if self._count <= MOST or self._count % EVERY == 0:
-            self._kept.append(_copy(event))  # the user may go on changing it
+        if self._count <= SAMPLED_EVENTS_MAX or self._count % SAMPLING_INTERVAL == 0:
+            self._events.append(_copy_truncated(event))  # the caller may change the event later
+            return True
+        return False
 
-    def note_many(self, events: Any) -> None:
-        """A list of events, or a table, was matched."""
+    def record_many(self, events: Any) -> None:
+        """Count the events of a list or a table, and keep copies of some. Ignore an iterator, since it is consumed."""
         if isinstance(events, pa.Table):
             self._count += events.num_rows
             with suppress(pa.ArrowNotImplementedError):  # a column of a rare type
-                few = events.slice(0, ROWS)
-                self._tables.append(_written(few.slice(0, ROWS * TABLE_BYTES // max(TABLE_BYTES, few.nbytes))))
+                rows = events.slice(0, ROWS_PER_TABLE)
+                row_count = ROWS_PER_TABLE * BYTES_PER_TABLE_MAX // max(BYTES_PER_TABLE_MAX, rows.nbytes)
+                self._tables.append(_copy_as_ipc(rows.slice(0, row_count)))
         elif isinstance(events, list | tuple):
             self._count += len(events)
-            some = events[:: 1 + len(events) // MOST]
-            self._kept.extend(_copy(event) for event in some if isinstance(event, Mapping))
+            sampled = events[:: 1 + len(events) // SAMPLED_EVENTS_MAX]
+            self._events.extend(_copy_truncated(event) for event in sampled if isinstance(event, Mapping))
 
-    @property
-    def is_due(self) -> bool:
-        """Have enough events come, since somebody looked, to look again what they lack?"""
-        if self._count < self._next_look:
+    def claim_coverage_check(self) -> bool:
+        """Return True once per threshold, when the sample should be checked for missing attributes."""
+        if self._count < self._next_coverage_check:
             return False
-        self._next_look = max(10 * self._next_look, self._count + 1)
+        self._next_coverage_check = max(10 * self._next_coverage_check, self._count + 1)
         return True
 
-    def carried(self) -> set[str]:
-        """The attributes that some of the kept events have."""
-        return {name for events in (list(self._kept), *self._read()) for name in iterate_attribute_names(events)}
+    def collect_attribute_names(self) -> set[str]:
+        """Return the attributes that occur in the sample."""
+        return {
+            name for events in (list(self._events), *self._read_tables()) for name in iterate_attribute_names(events)
+        }
 
-    def _read(self) -> list[pa.Table]:
+    def _read_tables(self) -> list[pa.Table]:
         return [pa.ipc.open_stream(table).read_all() for table in list(self._tables)]
 
-    def profile(self) -> Profile:
-        """The profile of the events that are kept."""
-        return Profile.merge([Profile.from_events(list(self._kept)), *map(Profile.from_events, self._read())])
+    def build_profile(self) -> Profile:
+        """Build a profile of the sampled events."""
+        return Profile.merge([Profile.from_events(list(self._events)), *map(Profile.from_events, self._read_tables())])
 
 
-def _copy(event: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy, in which what is large is cut."""
-    left = VALUES_MAX
+def _copy_truncated(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy an event; cut long texts and lists, deep nesting and surplus values."""
+    values_left = VALUES_PER_EVENT_MAX
 
-    def copied(value: Any, depth: int) -> Any:
-        nonlocal left
-        left -= 1
+    def copy_value(value: Any, depth: int) -> Any:
+        nonlocal values_left
+        values_left -= 1
         if isinstance(value, str | bytes):
-            return value[:TEXT_MAX]
-        if depth > DEPTH_MAX:
+            return value[:TEXT_LENGTH_MAX]
+        if depth > NESTING_MAX:
             return None
         if isinstance(value, Mapping):
-            return {name: copied(one, depth + 1) for name, one in value.items() if left > 0}
+            return {name: copy_value(field, depth + 1) for name, field in value.items() if values_left > 0}
         if is_list_like(value):
-            return [copied(one, depth + 1) for one in islice(value, MEMBERS_MAX) if left > 0]
+            return [copy_value(member, depth + 1) for member in islice(value, LIST_LENGTH_MAX) if values_left > 0]
         return value
 
-    return {name: copied(value, 0) for name, value in event.items() if left > 0}
+    return {name: copy_value(value, 0) for name, value in event.items() if values_left > 0}
 
 
-def _written(table: pa.Table) -> pa.Buffer:
-    """A copy: a slice would keep the whole table alive."""
+def _copy_as_ipc(table: pa.Table) -> pa.Buffer:
+    """Copy into an IPC buffer; a slice would keep the parent table alive."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

@@ -1,7 +1,7 @@
-"""What does an index hold, and how does it change? As a whole, or not at all.
+"""A shard: a store with its engine, ids, texts and payloads. A change is made as a whole, or undone.
 
-A change starts at a `mark()`. Whatever stops it, an error in the input or an interrupt between any two steps,
-`rewind()` brings the contents back to the mark. Readers notice neither: they see what was published last.
+A change starts with `mark()`. If an error in the input or an interrupt stops the change between any two steps,
+`rewind()` restores the contents at the mark. Readers notice neither, since they see the last published state.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from tellwhen.engines import create_with_fallback, explain_refusal, list_engines
 from tellwhen.engines.base import INDEX_AT_ONCE, Engine, Undo
 from tellwhen.errors import BudgetError, DuplicateId, ScoreError, TellwhenError
 from tellwhen.index.ids import Id, Ids, validate_id
-from tellwhen.index.payloads import Columns, Payloads
-from tellwhen.index.slots import SlotsById, unknown
+from tellwhen.index.payloads import PayloadColumns, Payloads
+from tellwhen.index.slots import SlotsById, make_unknown_id_error
 from tellwhen.index.subscriptions import ParsedSubscription, Rejected, Subscription, parse_subscription
 from tellwhen.kernels.arrays import F64, I32
 from tellwhen.language.ast import Expr
 from tellwhen.language.schema import Schema
-from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
+from tellwhen.persistence.attributes import collect_dictionary_arrays, describe_attributes, restore_attributes
 from tellwhen.profile import Profile, TypicalEvents
-from tellwhen.relaxed.index import Relaxed
+from tellwhen.relaxed.index import RelaxedRanker
 
 COMPACT_MIN = 4_096
 """Compact once more than 4,096 slots are removed and they are over half of all."""
 
-COMPUTED_MIN = 64
+COMPUTED_VALUES_MIN = 64
 """Compact once 64 different values are computed per event and over half of them serve removed slots only."""
 
 
 class ShardMark(NamedTuple):
-    """A moment to come back to."""
+    """The contents of a shard before a change, for `Shard.rewind`."""
 
     store: StoreMark
     profile: Profile
@@ -50,7 +50,7 @@ class ShardMark(NamedTuple):
 
 
 class Shard:
-    """A store, an engine over it, ids, texts and payloads by slot, and a profile of the events to expect."""
+    """A store with its engine, ids, texts and payloads by slot, and a profile of the events to expect."""
 
     def __init__(
         self,
@@ -63,10 +63,10 @@ class Shard:
     ) -> None:
         self.store, self.engines, self.ids, self.texts = store, engine, ids, texts
         self.payloads = Payloads() if payloads is None else payloads
-        self.expect(profile)
-        self._is_engine_touched = False  # since the mark, the engine or the map from ids to slots may have changed
-        self._slots: SlotsById | None = None  # made when first needed: an index that only matches never needs it
-        self._looked_at, self._is_in_vain = 0, False  # see _computes_in_vain
+        self.set_profile(profile)
+        self._has_engine_changed = False  # since the mark, the engine or the slots by id may have changed
+        self._slots: SlotsById | None = None  # made at the first use: an index that only matches never needs it
+        self._checked_removals, self._has_unused_computations = 0, False  # see _check_computations
 
     @classmethod
     def empty(cls, engine: str, schema: Schema, profile: Profile | None = None, has_texts: bool = True) -> Shard:
@@ -76,49 +76,56 @@ class Shard:
 
     @property
     def engine(self) -> Engine:
-        """The named engine: alone, or with another one beside it."""
+        """The named engine. `engines` is the same, or the named engine together with one for other expressions."""
         return self.engines.named
 
-    def expect(self, profile: Profile) -> None:
-        """Expect the events of this profile, which is not changed from now on. The engine reads it when it builds."""
+    def set_profile(self, profile: Profile) -> None:
+        """Set the profile, which must not change any more. The engine reads it the next time it builds its index."""
         self.profile = profile
         self.store.set_typical(TypicalEvents(profile, self.store))
 
     def add(self, rows: Iterator[Any], replace: bool, rejected: list[Rejected] | None = None) -> None:
-        """Store all, then index all. Of an id that comes twice, the last one counts. Rows as in `subscriptions.py`.
+        """Add subscriptions: store all, then index all.
 
-        Faulty rows are listed in `rejected`; without such a list, the first one is an error.
+        Parameters
+        ----------
+        rows
+            Rows as in `subscriptions.py`.
+        replace
+            Whether to replace subscriptions of the same ids. Of several rows with one id, the last one counts.
+        rejected
+            A list to which faulty rows are appended. Without it, the first faulty row raises an error.
         """
-        fresh: dict[Id, int] = {}
+        slot_by_id: dict[Id, int] = {}
         replaced: set[int] = set()
         first = len(self.store)
         moves: list[tuple[int, LabelMoves]] = []
         while block := list(islice(rows, COMPILE_BATCH)):
-            moves += self._store_block(block, fresh, replaced, replace, rejected)
-        slots = np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh))
+            moves += self._store_block(block, slot_by_id, replaced, replace, rejected)
+        slots = np.fromiter(slot_by_id.values(), dtype=np.int32, count=len(slot_by_id))
         slots.sort()
         self._refuse_too_complex(slots)
-        self._is_engine_touched = True
+        self._has_engine_changed = True
         if len(slots) < len(self.store) - first:
             self._remove(np.setdiff1d(np.arange(first, len(self.store), dtype=np.int32), slots))
         if moves:
             self.engines.move(moves)
         self.engines.insert(slots)
-        gone = np.array(sorted(replaced), dtype=np.int32)
+        replaced_slots = np.array(sorted(replaced), dtype=np.int32)
         if replaced:
-            self._delete(gone)
-        self.slots.add(fresh.keys(), np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh)))
+            self._delete(replaced_slots)
+        self.slots.add(slot_by_id.keys(), np.fromiter(slot_by_id.values(), dtype=np.int32, count=len(slot_by_id)))
         if replaced:
-            self.slots.remove(gone)
+            self.slots.remove(replaced_slots)
 
     def index_all(self) -> None:
-        """Index whatever is in the store, after its slots were filled from elsewhere."""
+        """Index all subscriptions of a store that was filled without the engine."""
         slots = self.store.find_alive()
         self._refuse_too_complex(slots)
         self.engines.insert(slots)
         if len(slots) < INDEX_AT_ONCE:
             self.engines.rebuild()
-        # Now: perhaps nothing ever changes here, and so nothing would be done in the background.
+        # Background work is only started by changes, and this shard may never change.
         self.engines.run_upkeep()
 
     def _refuse_too_complex(self, slots: I32) -> None:
@@ -129,8 +136,8 @@ class Shard:
                 f"engines that take any expression: {', '.join(list_engines_supporting('expressions'))}"
             )
 
-    def _is_taken(self, expression: Expr) -> bool:
-        """Does the engine take an expression? Asked of an engine of its own, since nothing is stored yet."""
+    def _can_index(self, expression: Expr) -> bool:
+        """Return whether the engine can index an expression that is not stored yet, by trying it in another store."""
         store = Store(self.store.schema)
         slots, _ = store.append(store.compile([expression]))
         return bool(create_with_fallback(self.engine.spec, store).can_index(slots)[0])
@@ -138,27 +145,32 @@ class Shard:
     def _store_block(
         self,
         block: list[Any],
-        fresh: dict[Id, int],
+        slot_by_id: dict[Id, int],
         replaced: set[int],
         replace: bool,
         rejected: list[Rejected] | None,
     ) -> list[tuple[int, LabelMoves]]:
-        """Parse and store one block; return the domains on which stored points have moved."""
+        """Parse and store one block of rows; return the domains on which stored points have moved.
+
+        Add the new slots to `slot_by_id`, and the older slots of the same ids to `replaced`.
+        """
         parsed: list[ParsedSubscription] = []
         ordinals: list[int] = []
         next_ordinal = self.ids.ordinals.next
         known, schema = self.slots, self.store.schema
         first = len(self.store)
-        is_judged = rejected is not None and "expressions" not in self.engines.supports
+        is_tried = rejected is not None and "expressions" not in self.engines.supports
         for row in block:
             try:
                 subscription = parse_subscription(row, schema)
                 id_ = subscription.id
                 slot = known.get(id_)
-                if not replace and (slot is not None or id_ in fresh):
-                    reason = f"{id_!r} is given twice" if id_ in fresh else f"there is a subscription {id_!r} already"
+                if not replace and (slot is not None or id_ in slot_by_id):
+                    reason = (
+                        f"{id_!r} is given twice" if id_ in slot_by_id else f"there is a subscription {id_!r} already"
+                    )
                     raise DuplicateId(f"{reason}; pass replace=True to replace it")
-                if is_judged and not self._is_taken(subscription.expression):
+                if is_tried and not self._can_index(subscription.expression):
                     raise BudgetError(f"it is {explain_refusal(self.engine.name)}")
             except TellwhenError as error:
                 if rejected is None:
@@ -167,13 +179,13 @@ class Shard:
                 continue
             if slot is not None:
                 replaced.add(slot)
-            older = fresh.get(id_) if slot is None else slot
+            older = slot_by_id.get(id_) if slot is None else slot
             if older is None:
                 ordinals.append(next_ordinal)
                 next_ordinal += 1
             else:  # keeps its position in listings
                 ordinals.append(self.ids.ordinals[older] if older < first else ordinals[older - first])
-            fresh[id_] = first + len(parsed)
+            slot_by_id[id_] = first + len(parsed)
             parsed.append(subscription)
         _, moves = self.store.append(self.store.compile([subscription.expression for subscription in parsed]))
         self.store.scores.extend(first, [subscription.worth for subscription in parsed])
@@ -190,53 +202,55 @@ class Shard:
             self.texts[slot] if self.has_texts else None,
             float(scores.get_scores(np.array([slot]))[0]),
             scores.get_weights(slot),
-            self.payloads.of(slot),
+            self.payloads.get(slot),
         )
 
     def remove(self, ids: Iterable[Id]) -> None:
-        wanted = dict.fromkeys(validate_id(id_) for id_ in ids)
+        """Remove subscriptions: all of them, or none if an id is unknown."""
+        unique_ids = dict.fromkeys(validate_id(id_) for id_ in ids)
         known = self.slots
         slots = []
-        for id_ in wanted:
+        for id_ in unique_ids:
             slot = known.get(id_)
             if slot is None:
-                raise unknown(id_, known.get)
+                raise make_unknown_id_error(id_, known.get)
             slots.append(slot)
-        if wanted:
-            self._is_engine_touched = True
-            gone = np.array(slots, dtype=np.int32)
-            self._delete(gone)
-            known.remove(gone)
+        if slots:
+            self._has_engine_changed = True
+            removed = np.array(slots, dtype=np.int32)
+            self._delete(removed)
+            known.remove(removed)
 
-    def rescore(self, scores: Mapping[Id, float]) -> None:
-        """New scores: all of them, or none if an id is unknown."""
+    def set_scores_by_id(self, scores: Mapping[Id, float]) -> None:
+        """Set scores: all of them, or none if an id is unknown or a score is invalid."""
         known, slots, numbers = self.slots, [], []
         for id_, score in scores.items():
             slot = known.get(validate_id(id_))
             if slot is None:
-                raise unknown(id_, known.get)
+                raise make_unknown_id_error(id_, known.get)
             slots.append(slot)
-            numbers.append(score + 0.0 if type(score) is float and score == score else _score_of(id_, score))
+            numbers.append(score + 0.0 if type(score) is float and score == score else _parse_score_of(id_, score))
         self.set_scores(np.array(slots, dtype=np.int32), np.array(numbers))
 
     def set_scores(self, slots: I32, scores: F64) -> None:
-        """New scores by slot. Whoever stops it in between, the engine notices that it has missed a change."""
+        """Set scores by slot. If an interrupt stops this halfway, the engine detects that it has missed a change."""
         self.engines.update_scores(slots, scores, self.store.scores.change(slots, scores))
 
     def rebuild(self) -> None:
-        self._is_engine_touched = True
-        self.expect(self.profile)  # encoded again for the predicates that there are now
+        """Rebuild the index of the engine."""
+        self._has_engine_changed = True
+        self.set_profile(self.profile)  # encodes the typical events for the present predicates
         self.engines.rebuild()
 
-    def observe(self, profile: Profile) -> None:
-        """Expect these events, too, and build the engine for them."""
+    def extend_profile(self, profile: Profile) -> None:
+        """Add a profile to that of the shard, and rebuild the engine for it."""
         self.profile = self.profile | profile
         self.rebuild()
 
-    def adapt(self, profile: Profile) -> None:
-        """Expect these events, and no others; the engine is built for them when it has time."""
-        self._is_engine_touched = True
-        self.expect(profile)
+    def replace_profile(self, profile: Profile) -> None:
+        """Replace the profile; the engine rebuilds its index for it now or in the background."""
+        self._has_engine_changed = True
+        self.set_profile(profile)
         self.engines.adapt()
 
     def _delete(self, slots: I32) -> None:
@@ -256,114 +270,122 @@ class Shard:
 
     @property
     def has_texts(self) -> bool:
-        """Are the texts of the expressions kept?"""
+        """Whether the shard stores the texts of expressions."""
         return isinstance(self.texts, CompressedTexts)
 
     @property
-    def known_slots(self) -> SlotsById | None:
-        """The map from ids to slots, if it was made."""
+    def cached_slots(self) -> SlotsById | None:
+        """The live slots by id; None if they were not used yet."""
         return self._slots
 
     @cached_property
-    def payload_columns(self) -> Columns:
-        """Its payloads by key, as far as somebody has asked for them."""
-        return Columns(self.payloads)
+    def payload_columns(self) -> PayloadColumns:
+        """Columns of the payload keys that were used in filters or tables."""
+        return PayloadColumns(self.payloads)
 
     @cached_property
-    def relaxed(self) -> Relaxed:
-        """Its index for relaxed matching, which is built as it is needed."""
-        return Relaxed(self.store.scores)
+    def relaxed(self) -> RelaxedRanker:
+        """The index for relaxed matching, which is extended at each use."""
+        return RelaxedRanker(self.store.scores)
 
-    # whole or not at all
+    # Undoing changes
 
     def mark(self) -> ShardMark:
-        """Here a change begins."""
-        self._is_engine_touched = False
+        """Return the contents at the start of a change."""
+        self._has_engine_changed = False
         return ShardMark(self.store.mark(), self.profile, self.ids.ordinals.next, self.engines.mark())
 
     def rewind(self, mark: ShardMark) -> None:
-        """Back to the mark. An engine that has seen the change, which may be half done, undoes it or is built again."""
+        """Restore the contents at the mark. An engine that may have changed undoes the change or is built again."""
         self.store.rewind(mark.store)
-        self.expect(mark.profile)
+        self.set_profile(mark.profile)
         self.ids.align(len(self.store), self.store.find_alive(), mark.next_ordinal)
         self.texts.align(len(self.store))
         self.payloads.align(len(self.store))
-        if self._is_engine_touched:
+        if self._has_engine_changed:
             self._slots = None
             if mark.undo_engine is not None:
                 mark.undo_engine()
             else:
                 self.engines = create_with_fallback(self.engine.spec, self.store)
                 self.engines.insert(self.store.find_alive())
-            self._is_engine_touched = False
+            self._has_engine_changed = False
 
     @property
     def is_sparse(self) -> bool:
-        """Are most slots removed, or most of what is computed of events asked for by removed ones only?"""
-        return self.store.removed > max(COMPACT_MIN, len(self.store) // 2) or self._computes_in_vain()
+        """Whether most slots are removed, or most computed values of events serve removed subscriptions only."""
+        return self.store.removed > max(COMPACT_MIN, len(self.store) // 2) or self._check_computations()
 
-    def _computes_in_vain(self) -> bool:
-        """Looked at when some are removed, and again when a quarter more is: every change asks, and it takes time."""
+    def _check_computations(self) -> bool:
+        """Return whether most computed values serve removed subscriptions only.
+
+        The answer is found anew when the number of removed slots has grown by a quarter: every change calls this, and
+        finding the answer takes time.
+        """
         store = self.store
-        if store.removed >= COMPUTED_MIN + self._looked_at * 5 // 4:
-            self._looked_at = store.removed
-            computed = [one.name for some in list(store.attributes.computed_by_operand.values()) for one in some]
-            if len(computed) >= COMPUTED_MIN:
-                asked = find_attribute_names(store.snapshot(), store.find_alive(), store.attributes)
-                self._is_in_vain = 2 * sum(name in asked for name in computed) < len(computed)
-        return self._is_in_vain
+        if store.removed >= COMPUTED_VALUES_MIN + self._checked_removals * 5 // 4:
+            self._checked_removals = store.removed
+            computed = [
+                value.name for values in list(store.attributes.computed_by_operand.values()) for value in values
+            ]
+            if len(computed) >= COMPUTED_VALUES_MIN:
+                needed = find_attribute_names(store.snapshot(), store.find_alive(), store.attributes)
+                self._has_unused_computations = 2 * sum(name in needed for name in computed) < len(computed)
+        return self._has_unused_computations
 
-    def copying(self) -> Callable[[], Shard]:
-        """Makes a new shard of what is alive now, the slots renumbered; in any thread, whatever changes meanwhile."""
+    def prepare_copy(self) -> Callable[[], Shard]:
+        """Return a function that makes a new shard of the subscriptions that are live now, with new slots.
+
+        The function can run in any thread, while this shard changes.
+        """
         alive, snapshot, attributes = self.store.find_alive(), self.store.snapshot(), self.store.attributes
         store, ids, texts, profile, spec = self.store, self.ids, self.texts, self.profile, self.engine.spec
         payloads = self.payloads
 
         def copy() -> Shard:
-            after = store.compact(snapshot, alive, attributes)
-            engine = create_with_fallback(spec, after)
-            made = Shard(after, engine, ids.kept(alive), texts.select(alive), profile, payloads.kept(alive))
-            engine.insert(after.find_alive())
-            # Now rather than at the first question, which may come from a thread that only looks.
-            _ = made.slots
-            return made
+            new_store = store.compact(snapshot, alive, attributes)
+            engine = create_with_fallback(spec, new_store)
+            shard = Shard(new_store, engine, ids.select(alive), texts.select(alive), profile, payloads.select(alive))
+            engine.insert(new_store.find_alive())
+            _ = shard.slots  # made now, so that no reader has to wait for it
+            return shard
 
         return copy
 
-    def bytes(self) -> dict[str, int]:
-        """What it takes: the engine, the store, ids and texts, and what else there is."""
-        held = [*self.texts.arrays().values(), *self.ids.arrays().values()]
+    def count_bytes(self) -> dict[str, int]:
+        """Return the sizes of the parts: engine, store, ids and texts and, if there are any, others."""
+        ids_and_texts = [*self.texts.arrays().values(), *self.ids.arrays().values()]
         payloads = sum(array.nbytes for array in self.payloads.arrays().values())
         return {
             "engine": self.engines.stats()["bytes"],
             "store": sum(array.nbytes for array in self.store.arrays().values()),
-            "ids and texts": sum(array.nbytes for array in held) + (0 if self._slots is None else self._slots.bytes),
+            "ids and texts": sum(array.nbytes for array in ids_and_texts)
+            + (0 if self._slots is None else self._slots.bytes),
             **({"payloads": payloads} if self.payloads else {}),
             **({"payload columns": self.payload_columns.bytes} if "payload_columns" in self.__dict__ else {}),
             **({"relaxed": self.relaxed.bytes} if "relaxed" in self.__dict__ else {}),
         }
 
-    # arrays
+    # Saving
 
-    def parts(self) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, Any]]:
-        """All of it, the attributes and the profile included: arrays by part and name, and JSON."""
+    def split(self) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, Any]]:
+        """Return the whole shard, with attributes and profile, as arrays by part and name, and a JSON object."""
         attributes = self.store.attributes
         arrays = self.arrays() | {
-            "dictionaries": dictionary_arrays(attributes),
+            "dictionaries": collect_dictionary_arrays(attributes),
             "profile": {"json": np.frombuffer(self.profile.to_bytes(), dtype=np.uint8)},
         }
-        return arrays, self.meta() | {"attributes": attributes_meta(attributes)}
+        return arrays, self.meta() | {"attributes": describe_attributes(attributes)}
 
     @classmethod
-    def of_parts(cls, arrays: Mapping[str, Mapping[str, np.ndarray]], meta: Mapping[str, Any]) -> Shard:
-        """The shard that `parts` took apart."""
-        attributes = restored_attributes(meta["attributes"], arrays["dictionaries"])
+    def join(cls, arrays: Mapping[str, Mapping[str, np.ndarray]], meta: Mapping[str, Any]) -> Shard:
+        """Return the shard of which `split` returned these arrays and this JSON object."""
+        attributes = restore_attributes(meta["attributes"], arrays["dictionaries"])
         profile = Profile.from_bytes(arrays["profile"]["json"].tobytes())
-        return cls.restored(arrays, meta, attributes, profile)
+        return cls.restore(arrays, meta, attributes, profile)
 
     def arrays(self) -> dict[str, dict[str, np.ndarray]]:
-        """Everything to be saved that is an array, by part and name. Not the attributes and the profile, which several
-        shards may share."""
+        """Return the arrays to save by part and name, without attributes and profile, which shards may share."""
         return {
             "store": self.store.arrays(),
             "ids": self.ids.arrays(),
@@ -373,7 +395,7 @@ class Shard:
         }
 
     def meta(self) -> dict[str, Any]:
-        """The rest of it, as JSON."""
+        """Return the JSON object to save, without attributes."""
         return {
             "engine": self.engine.spec,
             "schema": self.store.schema.as_json(),
@@ -382,29 +404,30 @@ class Shard:
         }
 
     @classmethod
-    def restored(
+    def restore(
         cls,
         arrays: Mapping[str, Mapping[str, np.ndarray]],
         meta: Mapping[str, Any],
         attributes: Attributes,
         profile: Profile | None = None,
     ) -> Shard:
+        """Return a shard of what `arrays` and `meta` returned, with attributes and profile that shards may share."""
         shard = cls.empty(meta["engine"], Schema.from_json(meta["schema"]), profile)
         shard.store.restore(arrays["store"], attributes, meta["registers"], meta["version"])
-        shard.ids = Ids.restored(arrays["ids"])
+        shard.ids = Ids.restore(arrays["ids"])
         died = shard.store.snapshot().subscriptions.died
         shard.ids.remove(np.flatnonzero(died <= shard.store.version).astype(np.int32))
         has_texts = "texts" in arrays and len(arrays["texts"]) > 0
         shard.texts = CompressedTexts.restore(arrays["texts"]) if has_texts else NoTexts(len(shard.store))
-        shard.payloads = Payloads.restored(arrays["payloads"])
+        shard.payloads = Payloads.restore(arrays["payloads"])
         shard.engines.restore(arrays["engine"])
         return shard
 
 
-def _score_of(id_: Id, given: Any) -> float:
+def _parse_score_of(id_: Id, score: Any) -> float:
     try:
-        if given is None:
+        if score is None:
             raise ScoreError("a score is a number, not None")
-        return parse_score(given)
+        return parse_score(score)
     except ScoreError as error:
         raise ScoreError(f"subscription {id_!r}: {error}") from None

@@ -1,8 +1,8 @@
-"""What is in an index, for whoever matches and whoever changes it.
+"""The contents of an index, and the lock under which they change.
 
-Any number of threads read `state`, which is replaced as a whole at the end of a change: a match sees what was there
-before a change or after it, never in between. One thread at a time changes the shard. What can be done in the
-background is done by a thread of its own (`background.py`).
+Any number of threads read `state`, which is replaced as a whole at the end of a change: a match sees the index before a
+change or after it, never in between. One thread at a time changes the shard. Background work has a thread of its own
+(`maintenance/background.py`).
 """
 
 from __future__ import annotations
@@ -24,28 +24,34 @@ from tellwhen.index.ids import Id, Ids, IdType, validate_id
 from tellwhen.index.maintenance import background
 from tellwhen.index.maintenance.compaction import Compaction
 from tellwhen.index.maintenance.memory_limit import MemoryLimit
-from tellwhen.index.maintenance.upkeep import ShardUpkeep, engine_upkeep
+from tellwhen.index.maintenance.upkeep import ShardUpkeep, make_engine_upkeep
 from tellwhen.index.mismatches import Mismatches
+from tellwhen.index.payloads import FilteredReader, PayloadFilter, Where, validate_where
 from tellwhen.index.shard import Shard, ShardMark
-from tellwhen.index.slots import SlotsById, unknown
+from tellwhen.index.slots import SlotsById, make_unknown_id_error
 from tellwhen.kernels.arrays import I32
-from tellwhen.relaxed.index import View
+from tellwhen.relaxed.index import StoreView
 
-COMPACT_AT_ONCE = 10_000
-"""Up to this many subscriptions are compacted within a change; more of them in the background, if there are texts."""
+COMPACTED_INLINE_MAX = 10_000
+"""Compact up to 10,000 subscriptions at the end of a change, and more in the background.
+
+Without texts, all are compacted at the end of a change, because background compaction reads the texts.
+"""
 
 HANDOVER_SECONDS = 0.0005
-"""A change sleeps for this long when the background thread waits for the lock. Otherwise a thread that makes one change
-after the other would always take the lock again before the background thread gets it."""
+"""Sleep this long before a change if the background thread waits for the lock.
 
-TRIES = 2
-"""How often it is tried to read while scores change, before it is done while none may change."""
+Otherwise a thread that makes one change after the other would always take the lock again before the background thread.
+"""
 
-Found = TypeVar("Found")
+LOCK_FREE_ATTEMPTS = 2
+"""Read twice without the lock while scores change, then read under the lock."""
+
+Result = TypeVar("Result")
 
 
 class State(NamedTuple):
-    """All that matching needs, as it was after one change."""
+    """An index after one change, with everything that matching needs. It never changes, apart from scores."""
 
     shard: Shard
     reader: Reader
@@ -53,205 +59,252 @@ class State(NamedTuple):
     ids: Ids
     id_type: IdType
     length: int
-    slots: int
+    """The number of subscriptions."""
+    slot_count: int
+    """The number of slots, removed ones included."""
     version: int
-    view: View
+    view: StoreView
 
     @classmethod
-    def of(cls, shard: Shard) -> State:
-        """As the shard is now."""
+    def capture(cls, shard: Shard) -> State:
+        """Return the present state of a shard."""
         ids, engine, store = shard.ids, shard.engines, shard.store
-        facts = ids, ids.type, len(engine), len(store), store.version
-        return cls(shard, engine.reader(), store.attributes, *facts, View.of(store))
+        counts = len(engine), len(store), store.version
+        return cls(shard, engine.reader(), store.attributes, ids, ids.type, *counts, StoreView.from_store(store))
 
-    def most(self, k: int) -> int:
-        """How many results there can be, of k that are wanted."""
+    def limit_k(self, k: int) -> int:
+        """Return k, or the number of subscriptions if that is less. The result is at least 1."""
         return min(k, max(1, self.length))
 
-    def alive(self) -> list[int]:
-        """The slots that are not removed."""
-        return self.shard.store.find_alive(self.slots, self.version).tolist()
+    def get_reader(self, where: Where) -> Reader:
+        """Return a reader of the slots whose payloads satisfy `where`."""
+        if where is None:
+            return self.reader
+        payload_filter = self.make_filter(where)
+        return self.reader if payload_filter is None else FilteredReader(self.reader, payload_filter)
+
+    def make_filter(self, where: Where) -> PayloadFilter | None:
+        """Return a filter of the slots whose payloads satisfy `where`; None if there are no conditions."""
+        conditions = validate_where(where)
+        return None if conditions is None else self.shard.payload_columns.build_filter(conditions, self.slot_count)
+
+    def list_live_slots(self) -> list[int]:
+        """Return the slots that are not removed, ascending."""
+        return self.shard.store.find_alive(self.slot_count, self.version).tolist()
 
     def iter_listing(self, after: int = -1) -> Iterator[I32]:
         """Yield the live slots with ordinals above `after` in chunks, sorted by ordinal: see `ordinals.py`."""
         snapshot = self.view.snapshot
-        return (live_slots.select_alive(snapshot, chunk) for chunk in self.ids.ordinals.iter_slots(self.slots, after))
+        return (
+            live_slots.select_alive(snapshot, chunk) for chunk in self.ids.ordinals.iter_slots(self.slot_count, after)
+        )
 
-    def asked(self) -> list[str]:
-        """The names of the attributes that they ask for, in the order they came: the store also knows those of removed
-        ones."""
-        slots = self.shard.store.find_alive(self.slots, self.version)
-        found = find_attribute_names(self.view.snapshot, slots, self.attributes)
-        return [name for name in list(self.attributes.by_name) if name in found]
+    def list_needed_attributes(self) -> list[str]:
+        """Return the attributes of live subscriptions, in the order in which they were first used.
+
+        Unlike these, `attributes` includes the attributes of removed subscriptions.
+        """
+        slots = self.shard.store.find_alive(self.slot_count, self.version)
+        names = find_attribute_names(self.view.snapshot, slots, self.attributes)
+        return [name for name in list(self.attributes.by_name) if name in names]
 
 
 class Contents:
-    """The shard of an index."""
+    """The shard of an index with its lock: changes are made one at a time, and undone if they fail."""
 
     def __init__(self, shard: Shard, limit: MemoryLimit) -> None:
         self.limit = limit
         self.mismatches = Mismatches()
-        self.state = State.of(shard)
-        self._undo: tuple[Shard, ShardMark] | None = None
-        self._renew_locks()
-        _all.add(self)
+        self.state = State.capture(shard)
+        self._unfinished: tuple[Shard, ShardMark] | None = None  # the shard that is being changed, and its start
+        self.reset_locks()
+        _all_contents.add(self)
 
-    def _renew_locks(self) -> None:
+    def reset_locks(self) -> None:
+        """Replace the locks, and forget the background thread, which does not exist in a forked process."""
         self._lock = threading.RLock()
-        self._busy = False
-        self.upkeep: threading.Thread | None = None  # that works in the background
-        self._is_waiting = False  # does it wait for the lock?
+        self._is_changing = False
+        self.upkeep_thread: threading.Thread | None = None
+        self._is_upkeep_waiting = False  # the background thread waits for the lock
 
     @property
     def shard(self) -> Shard:
         return self.state.shard
 
-    # reading
+    # Reading
 
-    def slots(self, shard: Shard) -> SlotsById:
-        """The slots by id, of a shard that is or was in here."""
-        known = shard.known_slots  # read once: another thread may undo a change
-        if known is not None:
-            return known
-        with self._lock:  # made when first asked for
+    def get_slots(self, shard: Shard) -> SlotsById:
+        """Return the slots by id of a shard that is or was the shard of this index."""
+        cached = shard.cached_slots  # read once: another thread may undo a change
+        if cached is not None:
+            return cached
+        with self._lock:
             return shard.slots
 
-    def located(self, id_: Id) -> tuple[Shard, int]:
-        """Where a subscription is; an error if there is none of this id."""
+    def locate(self, id_: Id) -> tuple[Shard, int]:
+        """Return the shard and the slot of a subscription; raise UnknownId if no subscription has the id."""
         shard = self.shard
-        slot = self.slots(shard).get(validate_id(id_))
+        slot = self.get_slots(shard).get(validate_id(id_))
         if slot is None:
-            raise unknown(id_, self.slots(shard).get)
+            raise make_unknown_id_error(id_, self.get_slots(shard).get)
         return shard, slot
 
-    def at_one_moment(self, run: Callable[[State], Found]) -> tuple[State, Found]:
-        """What comes of a state and its scores, if these do not change meanwhile; if they do, once more, while no score
-        changes."""
-        for _ in range(TRIES):
-            scores = self.shard.store.scores
-            before = scores.changes
-            state = self.state
-            if before & 1 or state.shard.store.scores is not scores:
-                continue
-            found = run(state)
-            if scores.changes == before:
-                return state, found
-        with self._lock:
-            return self.state, run(self.state)
+    def read_with_scores(self, read: Callable[[State], Result]) -> tuple[State, Result]:
+        """Call `read` with a state, so that no score changes during the call; return the state and the result.
 
-    # changing
+        Scores change in place. If one changes during the call, the result is dropped and `read` is called again, in the
+        end under the lock.
+        """
+        for _ in range(LOCK_FREE_ATTEMPTS):
+            scores = self.shard.store.scores
+            changes = scores.changes
+            state = self.state
+            if changes & 1 or state.shard.store.scores is not scores:
+                continue
+            result = read(state)
+            if scores.changes == changes:
+                return state, result
+        with self._lock:
+            return self.state, read(self.state)
+
+    # Changes
 
     @contextmanager
-    def changing(self, is_removal: bool = False, rebuilds: bool = False) -> Iterator[Shard]:
-        """One change at a time, published at its end; an iterator that changes the index it feeds is refused.
+    def change(self, is_removal: bool = False, needs_rebuild: bool = False) -> Iterator[Shard]:
+        """Yield the shard to be changed; publish the change at the end, or undo it after an error.
 
-        A removal is never refused for the memory that it takes. With `rebuilds`, everything is built again at its end,
-        without what was removed.
+        Parameters
+        ----------
+        is_removal
+            Whether to ignore the memory limit: a removal may take memory for a moment.
+        needs_rebuild
+            Whether to rebuild the engine at the end, without removed subscriptions.
+
+        Raises
+        ------
+        StateError
+            If this thread is already changing the index: an iterator of subscriptions must not change the index.
         """
-        if self._is_waiting:
+        if self._is_upkeep_waiting:
             time.sleep(HANDOVER_SECONDS)
         with self._lock:
-            if self._busy:
-                raise StateError("the index is in the middle of a change made by this very thread")
+            if self._is_changing:
+                raise StateError(
+                    "the index is in the middle of a change made by this thread: subscriptions must not come from an "
+                    "iterator that changes the same index"
+                )
             try:
-                self._busy = True
-                self._take_back()  # what is left of an earlier change, if an interrupt came while it was taken back
+                self._is_changing = True
+                self._undo_unfinished()  # an interrupt may have stopped the undoing of an earlier change
                 shard = self.shard
-                before = self.limit.taken(shard)
-                self._undo = shard, shard.mark()
+                bytes_before = self.limit.count_bytes(shard)
+                self._unfinished = shard, shard.mark()
                 yield shard
-                is_compacted = shard.is_sparse and (len(shard.engines) <= COMPACT_AT_ONCE or not shard.has_texts)
-                is_compacted |= rebuilds and shard.store.removed > 0
+                is_compacted = shard.is_sparse and (len(shard.engines) <= COMPACTED_INLINE_MAX or not shard.has_texts)
+                is_compacted |= needs_rebuild and shard.store.removed > 0
                 if is_compacted or (not is_removal and self.limit.is_worth_compacting(shard)):
-                    shard = shard.copying()()
-                if rebuilds:
+                    shard = shard.prepare_copy()()
+                if needs_rebuild:
                     shard.rebuild()
                 if not is_removal:
-                    self.limit.refuse_growth(shard, before)
-                self.state = State.of(shard)
-                self._undo = None
+                    self.limit.refuse_growth(shard, bytes_before)
+                self.state = State.capture(shard)
+                self._unfinished = None
             except BaseException:
-                self._take_back()
+                self._undo_unfinished()
                 raise
             finally:
-                self._busy = False
-            self.keep_up()
+                self._is_changing = False
+            self.start_due_upkeep()
 
     @contextmanager
-    def whole(self) -> Iterator[Shard]:
-        """The shard, with no change in the middle of it: to be written, copied or counted."""
+    def lock_shard(self) -> Iterator[Shard]:
+        """Yield the shard for reading; no change is under way and none begins.
+
+        Raises
+        ------
+        StateError
+            If this thread is changing the index.
+        """
         with self._lock:
-            if self._busy:
-                raise StateError("the index is in the middle of a change made by this very thread; wait for its end")
-            # An interrupt while a change was taken back, or a fork while another thread made one, may have left it.
-            self._take_back()
+            if self._is_changing:
+                raise StateError(
+                    "the index is in the middle of a change made by this thread: subscriptions must not come from an "
+                    "iterator that reads or saves the same index as a whole"
+                )
+            # A change may be unfinished if an interrupt stopped its undoing, or if the process was forked during it.
+            self._undo_unfinished()
             yield self.shard
 
-    def _take_back(self) -> None:
-        if self._undo is not None:
-            shard, mark = self._undo
+    def _undo_unfinished(self) -> None:
+        if self._unfinished is not None:
+            shard, mark = self._unfinished
             shard.rewind(mark)
-            self.state = State.of(shard)
-            self._undo = None
+            self.state = State.capture(shard)
+            self._unfinished = None
 
-    # keeping up
+    # Upkeep
 
-    def keep_up(self) -> None:
-        """Start the thread if there is something for it to do, unless it is at work. With the lock: else it might end
-        before it is noted."""
-        if self.upkeep is None or not self.upkeep.is_alive():
+    def start_due_upkeep(self) -> None:
+        """Start the background thread if there is work and it is not running.
+
+        The caller holds the lock: otherwise the thread might end before `upkeep_thread` is set.
+        """
+        if self.upkeep_thread is None or not self.upkeep_thread.is_alive():
             shard = self.shard
             is_due = shard.is_sparse or shard.engines.is_due()
             if is_due and self.limit.has_room_to_build(shard):
-                self.upkeep = background.start(self._next_upkeep, self._finish_upkeep)
+                self.upkeep_thread = background.start(self._take_upkeep, self._finish_upkeep)
 
-    def keep_up_unless_busy(self) -> None:
-        """The same from a thread that must not wait for a change."""
+    def try_start_due_upkeep(self) -> None:
+        """Start the background thread if there is work, unless the lock is held: never wait for a change."""
         if self._lock.acquire(blocking=False):
             try:
-                if not self._busy:
-                    self.keep_up()
+                if not self._is_changing:
+                    self.start_due_upkeep()
             finally:
                 self._lock.release()
 
     @contextmanager
-    def _waiting(self) -> Iterator[Shard]:
-        self._is_waiting = True
-        with self.whole() as shard:
-            self._is_waiting = False
+    def _lock_shard_for_upkeep(self) -> Iterator[Shard]:
+        self._is_upkeep_waiting = True
+        with self.lock_shard() as shard:
+            self._is_upkeep_waiting = False
             yield shard
 
-    def _next_upkeep(self) -> ShardUpkeep | None:
-        with self._waiting() as shard:
+    def _take_upkeep(self) -> ShardUpkeep | None:
+        with self._lock_shard_for_upkeep() as shard:
             work: ShardUpkeep | None = None
             if self.limit.has_room_to_build(shard):
-                work = Compaction(shard) if shard.is_sparse else engine_upkeep(shard)
+                work = Compaction(shard) if shard.is_sparse else make_engine_upkeep(shard)
             if work is None:
-                self.upkeep = None
+                self.upkeep_thread = None
             return work
 
     def _finish_upkeep(self, work: ShardUpkeep) -> bool:
-        with self._waiting() as shard:
+        with self._lock_shard_for_upkeep() as shard:
             if work.shard is not shard:
-                return True  # another shard has taken its place: the work is useless
+                return True  # the shard was replaced, so the work is useless
             is_done = work.finish()
             if work.result is not None:
-                self.state = State.of(work.result)
+                self.state = State.capture(work.result)
             return is_done
 
 
-_all: weakref.WeakSet[Contents] = weakref.WeakSet()
+_all_contents: weakref.WeakSet[Contents] = weakref.WeakSet()
 
 
-def _renew_locks_in_child() -> None:
-    # Another thread may have been in the middle of a change. It is not in the child, and would never let go of the
-    # lock; what it left half done is taken back by the next change.
-    for contents in _all:
-        contents._renew_locks()
+def _reset_locks_in_child() -> None:
+    """Replace all locks in a forked process, since the threads that hold them do not exist there.
+
+    A change that another thread had begun is undone before the next one.
+    """
+    for contents in _all_contents:
+        contents.reset_locks()
         contents.mismatches.renew_lock()
-        for name in ("relaxed", "payload_columns"):  # made again: another thread may have held its lock
+        for name in ("relaxed", "payload_columns"):  # cached properties with locks; they are made again
             contents.shard.__dict__.pop(name, None)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks_in_child)
+    os.register_at_fork(after_in_child=_reset_locks_in_child)

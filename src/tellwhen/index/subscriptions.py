@@ -13,7 +13,7 @@ from tellwhen.encode.columns import to_objects
 from tellwhen.encode.frames import to_table_or_dicts
 from tellwhen.errors import EventError, ExpressionError, ParseError, ScoreError, TellwhenError, abbreviate, find_similar
 from tellwhen.index.ids import Id, validate_id
-from tellwhen.index.payloads import payload_text
+from tellwhen.index.payloads import encode_payload
 from tellwhen.language.ast import Expr
 from tellwhen.language.literals import get_display_name
 from tellwhen.language.reading import ExpressionInput, read_expression
@@ -140,18 +140,18 @@ def parse_subscription(row: Any, schema: Schema, expression: Expr | None = None)
         If a field is invalid. The message starts with the id of the subscription, if the id itself is valid.
     """
     subscription = read_subscription(row)
-    id_, given, score, weights, payload = subscription
+    id_, source, score, weights, payload = subscription
     id_ = validate_id(id_)
     try:
         is_plain = score is None and weights is None
         worth = NO_WORTH if is_plain else Worth(parse_score(score), parse_weights(weights))
-        json_payload = payload_text(payload)
+        json_payload = encode_payload(payload)
         if expression is not None:
-            text = str(given)
-        elif given is None:
+            text = str(source)
+        elif source is None:
             raise ExpressionError("the expression is missing")
         else:
-            expression, text = read_expression(given)
+            expression, text = read_expression(source)
         schema.check(expression)
         check_weights(expression, worth.weights)
         return ParsedSubscription(id_, expression, text, worth, json_payload)
@@ -214,8 +214,8 @@ class Rejected(NamedTuple):
             fields = [row.get(name) for name in COLUMNS]
         elif isinstance(row, tuple | list) and len(row) >= 2:
             fields = row[: len(COLUMNS)]
-        id_, given, *others = fields
-        text = given if given is None or isinstance(given, str) else abbreviate(given)
+        id_, source, *others = fields
+        text = source if source is None or isinstance(source, str) else abbreviate(source)
         position, message = None, str(error)
         if isinstance(error, ParseError):
             position, message = error.position if error.text else None, error.message

@@ -6,7 +6,7 @@ from typing import Any
 
 from tellwhen.encode.computed import find_argument_families
 from tellwhen.index.ids import Id
-from tellwhen.index.sampling import Recent
+from tellwhen.index.sampling import EventSample
 from tellwhen.index.state import Contents
 from tellwhen.inspect.attribute_coverage import (
     AttributeCoverage,
@@ -35,10 +35,10 @@ class Inspection:
     {'price': 'number', 'city': 'string'}
     """
 
-    def __init__(self, contents: Contents, schema: Schema, recent: Recent) -> None:
+    def __init__(self, contents: Contents, schema: Schema, sample: EventSample) -> None:
         self._contents = contents
         self._schema = schema
-        self._recent = recent
+        self._sample = sample
 
     def describe_engine(self) -> EngineDescription:
         """Describe how the engine finds subscriptions, and count candidates per event; print the result.
@@ -51,7 +51,7 @@ class Inspection:
                     1  are pending: tested one by one until they are merged
         candidates per event: expected unknown without a profile, observed none yet
         """
-        with self._contents.whole() as shard:
+        with self._contents.lock_shard() as shard:
             return describe_engine(shard, self._contents.limit.has_room_to_build(shard))
 
     def find_costly_predicates(self, limit: int = 10) -> list[PredicateCost]:
@@ -68,7 +68,7 @@ class Inspection:
         >>> index.optimize_for([{"x": 1}, {"x": 1}, {"y": 2}]).inspect.find_costly_predicates(limit=1)
         [PredicateCost(predicate='x = 1', subscriptions=2, events=0.667)]
         """
-        with self._contents.whole() as shard:
+        with self._contents.lock_shard() as shard:
             return rank_predicates(shard, limit)
 
     def find_mentions(self, attribute: str | None = None, *, constant: Any = NO_CONSTANT) -> list[Id]:
@@ -86,7 +86,7 @@ class Inspection:
         [2, 3]
         """
         state = self._contents.state
-        return state.ids.of(find_mentions(state, attribute, constant), state.id_type)
+        return state.ids.to_list(find_mentions(state, attribute, constant), state.id_type)
 
     def check_attributes(self, events: Any) -> AttributeCoverage:
         """Find attributes of subscriptions that no event has, and values of a wrong type.
@@ -108,7 +108,8 @@ class Inspection:
         city: 1 value of a wrong type
         """
         state = self._contents.state
-        return compare_attributes(count_attributes(events, state.attributes, self._schema), state.asked())
+        counts = count_attributes(events, state.attributes, self._schema)
+        return compare_attributes(counts, state.list_needed_attributes())
 
     def get_attributes(self) -> dict[str, str]:
         """Return the attributes of events that subscriptions need, each with its type.
@@ -124,7 +125,7 @@ class Inspection:
         """
         state = self._contents.state
         families: dict[str, set[str]] = {}
-        for name in state.asked():
+        for name in state.list_needed_attributes():
             if is_computed(name):
                 for part, family in find_argument_families(get_term(name)).items():
                     families.setdefault(part, set()).update([family] if family else [])
@@ -144,12 +145,13 @@ class Inspection:
         {'price': 'number', 'code': 'number or string', 'day': 'date'}
         """
         state = self._contents.state
-        compared = [state.attributes.by_name[name] for name in state.asked() if not is_lacks_call(name)]
+        names = [name for name in state.list_needed_attributes() if not is_lacks_call(name)]
+        compared = [state.attributes.by_name[name] for name in names]
         return {a.display_name: " or ".join(sorted(a.families)) for a in compared} | self._schema.types
 
     def get_computation_inputs(self) -> set[str]:
         """Return the attributes of events from which values are computed."""
-        computed = filter(is_computed, self._contents.state.asked())
+        computed = filter(is_computed, self._contents.state.list_needed_attributes())
         return {part for name in computed for part in iter_input_names(name)}
 
     def get_stats(self) -> dict[str, Any]:
@@ -165,7 +167,7 @@ class Inspection:
               of these events, or None.
             - the name of the engine: counts of its own.
         """
-        with self._contents.whole() as shard:
+        with self._contents.lock_shard() as shard:
             store, engine = shard.store, shard.engine
             return {
                 "engine": engine.spec,
@@ -173,12 +175,12 @@ class Inspection:
                 "attributes": len(store.attributes.by_name),
                 "domains": len(store.attributes.domains),
                 "predicates": len(store.snapshot().predicates.domain),
-                "bytes": shard.bytes(),
+                "bytes": shard.count_bytes(),
                 "mismatches": self._contents.mismatches.as_dict(),
                 "unseen": self._find_unseen_attributes(),
                 engine.name: shard.engines.stats(),
             }
 
     def _find_unseen_attributes(self) -> dict[str, str | None]:
-        recent = self._recent.carried()
-        return find_missing_attributes(recent, self._contents.state.asked())[0] if recent else {}
+        present = self._sample.collect_attribute_names()
+        return find_missing_attributes(present, self._contents.state.list_needed_attributes())[0] if present else {}

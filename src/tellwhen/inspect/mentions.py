@@ -44,7 +44,7 @@ def find_mentions(state: State, attribute: str | None, constant: Any = NO_CONSTA
     positions = np.flatnonzero(mask_predicate_words(kind, start, code))
     compiled_slots = np.searchsorted(start, positions[is_selected[code[positions]]], side="right") - 1
     compiled = set(np.unique(compiled_slots).tolist())
-    alive = state.alive()
+    alive = state.list_live_slots()
     if not state.shard.has_texts and value is None:
         return np.array([slot for slot in alive if slot in compiled], dtype=np.int32)
     texts, spellings = state.shard.texts, _list_spellings(attribute, constant)

@@ -301,7 +301,7 @@ FUNCTION_ALIASES = {"substring": "substr", "len": "length", "char_length": "leng
 
 
 def get_function(name: str, argument_count: int) -> Function:
-    """Return the function of a name; raise ExpressionError if there is none or the number of arguments is wrong."""
+    """Return the function of a name; raise ExpressionError for an unknown name or a wrong number of arguments."""
     function = FUNCTIONS.get(name)
     if function is None:
         raise ExpressionError(_describe_unknown_function(name))

@@ -87,7 +87,7 @@ def _has_part_at(position: int, part: Part, text: str) -> bool:
 
 
 def _find_part(part: Part, text: str, start: int, end: int) -> int:
-    """Return the first position of a part in `text[start:end]`; -1 if there is none."""
+    """Return the first position of a part in `text[start:end]`; -1 if the part does not occur."""
     runs = _find_literal_runs(part)
     if not runs:
         return start if end - start >= len(part) else -1

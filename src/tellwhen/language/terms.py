@@ -143,7 +143,7 @@ def is_comparison(term: Term) -> bool:
 
 
 def get_required_name(term: Term) -> str:
-    """Return an attribute without which the term is undefined; an empty string if there is none."""
+    """Return an attribute without which the term is undefined; an empty string if no attribute is required."""
     if isinstance(term, Name | Each):
         return term.name
     if isinstance(term, Call) and term.function not in ("coalesce", LACKS):

@@ -1,1 +1,4 @@
-"""ARRAYS <-> FILES: a directory that is whole or absent."""
+"""Saving of named arrays as a directory that is either complete or absent.
+
+arrays by part and name <──> data files <──> manifest with checksums
+"""

@@ -1,4 +1,4 @@
-"""Attributes <-> what is saved of them: domains and patterns as JSON, the constants of dictionaries as arrays."""
+"""Attributes in a saved index: domains and patterns as JSON, the constants of dictionaries as arrays."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tellwhen.compile.patterns import Patterns
 from tellwhen.containers.texts import Texts
 
 
-def attributes_meta(attributes: Attributes) -> dict[str, Any]:
-    """What is saved as JSON: the domains by number, and the patterns of those that have one."""
+def describe_attributes(attributes: Attributes) -> dict[str, Any]:
+    """Return as JSON the domains by number, the patterns, and the names of the attributes with `needs_false`."""
     return {
         "domains": [list(domain) for domain in attributes.domains],
         "patterns": [
@@ -26,8 +26,8 @@ def attributes_meta(attributes: Attributes) -> dict[str, Any]:
     }
 
 
-def dictionary_arrays(attributes: Attributes) -> dict[str, np.ndarray]:
-    """What is saved as arrays: the constants of all string domains, by domain, and sorted."""
+def collect_dictionary_arrays(attributes: Attributes) -> dict[str, np.ndarray]:
+    """Return the constants of all string domains as arrays, ordered by domain and text."""
     domains = [domain for domain, (_, kind) in enumerate(attributes.domains) if kind in LABELLED_KINDS]
     parts = [attributes.get_dictionary(domain).arrays() for domain in domains]
     lengths = [np.diff(start) for start, _, _ in parts]
@@ -39,14 +39,14 @@ def dictionary_arrays(attributes: Attributes) -> dict[str, np.ndarray]:
     }
 
 
-def restored_attributes(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Attributes:
-    """The attributes, their dictionaries left in the arrays until they change."""
+def restore_attributes(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Attributes:
+    """Restore the attributes. Each dictionary stays in the arrays until it changes."""
     attributes = Attributes()
     attributes.domains = [Domain(name, kind) for name, kind in meta["domains"]]
     for number, (name, kind) in enumerate(attributes.domains):
         attribute = attributes.get_or_create(name)
         if kind in LABELLED_KINDS:
-            setattr(attribute, kind, _dictionary(number, arrays))
+            setattr(attribute, kind, _make_dictionary(number, arrays))
         elif kind != "pattern":
             setattr(attribute, kind, number)
             if kind == "presence":
@@ -63,7 +63,7 @@ def restored_attributes(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray
     return attributes
 
 
-def _dictionary(domain: int, arrays: Mapping[str, np.ndarray]) -> Dictionary:
+def _make_dictionary(domain: int, arrays: Mapping[str, np.ndarray]) -> Dictionary:
     begin, end = np.searchsorted(arrays["domain"], [domain, domain + 1]).tolist()
     return Dictionary(
         domain, saved=SavedDictionary(Texts(arrays["start"], arrays["text"]), arrays["label"], begin, end)

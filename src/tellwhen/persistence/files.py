@@ -1,8 +1,8 @@
-"""How is an array kept in a file? As its bytes; its type and shape are in the manifest, with a checksum.
+"""Arrays in files: a file has the bytes of an array; the manifest has its type, shape and checksum.
 
-Most arrays of an index that has changed a little are as they were, or have grown at their end. A file that begins with
-what is to be saved already is not written again: it is linked, and what is missing is appended to it. Whoever reads by
-the older manifest does not look beyond the length that it tells.
+After a small change of an index, most of its arrays are unchanged, or have grown at their end. The old file of such an
+array is not written again: it is linked into the new directory, and the new bytes are appended. A reader of the older
+manifest reads only the length in that manifest.
 """
 
 from __future__ import annotations
@@ -18,33 +18,40 @@ import numpy as np
 
 from tellwhen.errors import FormatError
 
-Facts = Mapping[str, Any]
-"""What a manifest tells about a file: `dtype`, `shape`, `bytes` and `crc32`."""
+FileEntry = Mapping[str, Any]
+"""The entry of a file in the manifest: `dtype`, `shape`, `bytes` and `crc32`."""
 
-BLOCK = 1 << 22
-
-
-def write(file: Path, array: np.ndarray, durable: bool) -> dict[str, Any]:
-    """Write an array to a new file; returns the facts."""
-    data = _bytes(array)
-    with file.open("xb") as out:  # never one that is linked
-        _put(out.fileno(), data, durable)
-    return _facts(array, zlib.crc32(data))
+BYTES_PER_READ = 1 << 22
+BYTES_PER_WRITE_MAX = 1 << 30
 
 
-def extend(file: Path, array: np.ndarray, old: Path, known: Facts) -> dict[str, Any] | None:
-    """Make a file of what an old one has already; None if the array does not begin with that, or there are no links.
+def write_array(file: Path, array: np.ndarray, durable: bool) -> dict[str, Any]:
+    """Write an array to a new file; return its entry."""
+    data = _view_bytes(array)
+    with file.open("xb") as out:  # never to an existing file, which may be linked into other directories
+        _write_bytes(out.fileno(), data, durable)
+    return _make_entry(array, zlib.crc32(data))
 
-    Nobody else may write to the old one meanwhile. Only what no other directory has is appended to: there may be copies
-    by links. A file that is longer than it should be, since a save was killed, is left alone.
+
+def link_and_extend(file: Path, array: np.ndarray, old: Path, old_entry: FileEntry) -> dict[str, Any] | None:
+    """Link the file to an old file with the first bytes of the array, and append the other bytes; return its entry.
+
+    Return None, and do nothing, if that is impossible:
+
+    - The array does not begin with the content of the old file.
+    - The array is longer, and another directory links to the old file: a copy of the index must not grow.
+    - The old file is longer than its entry says, because a save that appended to it was killed.
+    - The file system has no links.
+
+    No other process may write to the old file meanwhile.
     """
-    data = _bytes(array)
-    length = known["bytes"]
+    data = _view_bytes(array)
+    length = old_entry["bytes"]
     try:
-        found = old.stat()
-        if known["dtype"] != _described(array) or not 0 < length == found.st_size <= len(data):
+        status = old.stat()
+        if old_entry["dtype"] != _describe_dtype(array) or not 0 < length == status.st_size <= len(data):
             return None
-        if len(data) > length and found.st_nlink > 1:
+        if len(data) > length and status.st_nlink > 1:
             return None
         if not np.array_equal(np.memmap(old, np.uint8, "r", 0, (length,)), np.frombuffer(data[:length], np.uint8)):
             return None
@@ -54,58 +61,58 @@ def extend(file: Path, array: np.ndarray, old: Path, known: Facts) -> dict[str, 
     if len(data) > length:
         try:
             with file.open("ab") as out:
-                _put(out.fileno(), data[length:], True)
+                _write_bytes(out.fileno(), data[length:], True)
         except BaseException:
-            os.truncate(file, length)  # the disk is full: the old one is as it was
+            os.truncate(file, length)  # the disk may be full: the old file must stay as it was
             raise
-    return _facts(array, zlib.crc32(data[length:], known["crc32"]))
+    return _make_entry(array, zlib.crc32(data[length:], old_entry["crc32"]))
 
 
-def mapped(file: Path, known: Facts, verify: bool) -> np.ndarray:
-    """The array in a file, mapped into memory."""
-    size, length = file.stat().st_size, known["bytes"]
-    dtype, shape = _dtype(known["dtype"]), tuple(known["shape"])
+def map_array(file: Path, entry: FileEntry, verify: bool) -> np.ndarray:
+    """Map the array in a file into memory; raise FormatError if the file does not fit its entry."""
+    size, length = file.stat().st_size, entry["bytes"]
+    dtype, shape = _parse_dtype(entry["dtype"]), tuple(entry["shape"])
     if size < length or dtype.itemsize * math.prod(shape) != length:
-        raise FormatError(f"{file} has {size} bytes and should have {length}")
-    if verify and _checksum(file, length) != known["crc32"]:
+        raise FormatError(f"{file} is damaged: expected {length} bytes, found {size}")
+    if verify and _compute_checksum(file, length) != entry["crc32"]:
         raise FormatError(f"{file} is damaged: its checksum is wrong")
-    if not length:  # cannot be mapped
+    if not length:  # an empty file cannot be mapped
         return np.empty(shape, dtype)
     # Copy-on-write: pages are shared with other processes until this one writes to them. A read-only mapping would be
     # another type to Numba, and compile every kernel twice.
     return np.asarray(np.memmap(file, dtype, "c", 0, shape))
 
 
-def _bytes(array: np.ndarray) -> memoryview:
+def _view_bytes(array: np.ndarray) -> memoryview:
     return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))  # type: ignore[arg-type]
 
 
-def _facts(array: np.ndarray, crc: int) -> dict[str, Any]:
-    return {"dtype": _described(array), "shape": list(array.shape), "bytes": array.nbytes, "crc32": crc}
+def _make_entry(array: np.ndarray, crc: int) -> dict[str, Any]:
+    return {"dtype": _describe_dtype(array), "shape": list(array.shape), "bytes": array.nbytes, "crc32": crc}
 
 
-def _described(array: np.ndarray) -> Any:
-    """The type of an array as JSON: text, or lists for a record."""
-    described = np.lib.format.dtype_to_descr(array.dtype)
-    return described if isinstance(described, str) else [list(field) for field in described]
+def _describe_dtype(array: np.ndarray) -> Any:
+    """Return the dtype as JSON: a str or, for a record, a list of fields."""
+    description = np.lib.format.dtype_to_descr(array.dtype)
+    return description if isinstance(description, str) else [list(field) for field in description]
 
 
-def _dtype(described: Any) -> np.dtype[Any]:
-    is_record = isinstance(described, list)
-    return np.lib.format.descr_to_dtype([tuple(field) for field in described] if is_record else described)
+def _parse_dtype(description: Any) -> np.dtype[Any]:
+    is_record = isinstance(description, list)
+    return np.lib.format.descr_to_dtype([tuple(field) for field in description] if is_record else description)
 
 
-def _put(descriptor: int, data: memoryview, durable: bool) -> None:
+def _write_bytes(descriptor: int, data: memoryview, durable: bool) -> None:
     while data:
-        data = data[os.write(descriptor, data[: 1 << 30]) :]
+        data = data[os.write(descriptor, data[:BYTES_PER_WRITE_MAX]) :]
     if durable:
         os.fsync(descriptor)
 
 
-def _checksum(file: Path, length: int) -> int:
+def _compute_checksum(file: Path, length: int) -> int:
     crc = 0
     with file.open("rb") as source:
-        while length and (block := source.read(min(BLOCK, length))):
+        while length and (block := source.read(min(BYTES_PER_READ, length))):
             crc = zlib.crc32(block, crc)
             length -= len(block)
     return crc

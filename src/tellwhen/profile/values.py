@@ -47,7 +47,7 @@ def encode_value(value: Any) -> str | None:
 
 
 def decode_value(text: str) -> Any:
-    """Decode the text of a value. A time becomes a datetime or, after the year 9999, a number of microseconds."""
+    """Decode the text of a value. A time becomes a datetime or, after the year 9999, an int of microseconds."""
     family, rest = FAMILIES[text[0]], text[1:]
     if family == "string":
         return rest

@@ -1,4 +1,4 @@
-"""Subscriptions -> their parts, and an index of these."""
+"""Split subscriptions into parts, and build the index of the parts."""
 
 from __future__ import annotations
 
@@ -9,45 +9,62 @@ from tellwhen.compile.tree import allocate_tree
 from tellwhen.containers.csr import gather
 from tellwhen.engines.shared.stabbing import build_predicate_stabbing
 from tellwhen.kernels.arrays import CONJUNCTION, F64, I32, I64, PROGRAM, Snapshot
-from tellwhen.relaxed.arrays import ALL, OPERATIONS, Parts, RelaxedIndex
+from tellwhen.relaxed.arrays import AND, OPERATIONS, Parts, RelaxedIndex
 from tellwhen.relaxed.kernels.parts import write_parts
 
 
-def build(snapshot: Snapshot, slots: I32, rank_of: I32, weights: Weights, name_rank: I32) -> RelaxedIndex:
-    """The index of some slots, ascending. rank_of[d] is the rank of domain d's attribute, name_rank[n] that of name n
-    among the weights."""
-    parts = _joined(_of_conjunctions(snapshot, slots, rank_of), _of_programs(snapshot, slots, rank_of))
+def build_index(
+    snapshot: Snapshot, slots: I32, domain_attribute: I32, weights: Weights, name_attribute: I32
+) -> RelaxedIndex:
+    """Build the index of some slots.
+
+    Parameters
+    ----------
+    snapshot
+        The store.
+    slots
+        The slots, ascending.
+    domain_attribute
+        The rank of the attribute of each domain.
+    weights
+        The weights of all slots that have weights.
+    name_attribute
+        The rank of the attribute of each name in `weights`; -1 if no domain has it.
+    """
+    parts = _join_parts(
+        _split_conjunctions(snapshot, slots, domain_attribute), _split_programs(snapshot, slots, domain_attribute)
+    )
     is_first = np.ones(len(parts.slot), dtype=bool)
     is_first[1:] = parts.slot[1:] != parts.slot[:-1]
-    number = (np.cumsum(is_first) - 1).astype(np.int32)
-    weight = _weights(parts, weights, name_rank)
+    owner = (np.cumsum(is_first) - 1).astype(np.int32)
+    weight = _find_weights(parts, weights, name_attribute)
     is_single = np.diff(parts.start) == 0
-    part = np.where(is_single, number, -np.cumsum(~is_single)).astype(np.int32)  # as postings name them
-    order = np.argsort(parts.asked_predicate, kind="stable")
-    asked = parts.asked_part[order]
-    many = np.bincount(parts.asked_predicate, minlength=len(snapshot.predicates.domain))
+    posting = np.where(is_single, owner, -np.cumsum(~is_single)).astype(np.int32)  # by part
+    order = np.argsort(parts.pair_predicate, kind="stable")
+    part = parts.pair_part[order]
+    counts = np.bincount(parts.pair_predicate, minlength=len(snapshot.predicates.domain))
     return RelaxedIndex(
-        stabbing=build_predicate_stabbing(snapshot.predicates, snapshot.domains, parts.asked_predicate),
-        attribute=rank_of,
-        start=np.concatenate([[0], np.cumsum(many)]),
-        posting=part[asked],
-        weight=weight[asked],
+        stabbing=build_predicate_stabbing(snapshot.predicates, snapshot.domains, parts.pair_predicate),
+        attribute=domain_attribute,
+        start=np.concatenate([[0], np.cumsum(counts)]),
+        posting=posting[part],
+        weight=weight[part],
         slot=parts.slot[is_first],
-        part_number=number[~is_single],
+        part_owner=owner[~is_single],
         part_weight=weight[~is_single],
         code_start=np.append(parts.start[:-1][~is_single], parts.start[-1]),
         code=parts.code,
     )
 
 
-def _of_conjunctions(snapshot: Snapshot, slots: I32, rank_of: I32) -> Parts:
-    """A part of a conjunction is the conjunction of its predicates on an attribute."""
+def _split_conjunctions(snapshot: Snapshot, slots: I32, domain_attribute: I32) -> Parts:
+    """Split conjunctions: a part is the conjunction of all predicates on one attribute."""
     subscriptions = snapshot.subscriptions
-    mine = slots[subscriptions.kind[slots] == CONJUNCTION]
-    start, which = gather(subscriptions.start, mine)
+    slots = slots[subscriptions.kind[slots] == CONJUNCTION]
+    start, which = gather(subscriptions.start, slots)
     predicate = subscriptions.code[which]
-    slot = np.repeat(mine, np.diff(start))
-    attribute = rank_of[snapshot.predicates.domain[predicate]]
+    slot = np.repeat(slots, np.diff(start))
+    attribute = domain_attribute[snapshot.predicates.domain[predicate]]
     order = np.argsort(slot.astype(np.int64) << 32 | attribute, kind="stable")
     slot, attribute, predicate = slot[order], attribute[order], predicate[order]
     is_first = np.ones(len(slot), dtype=bool)
@@ -55,30 +72,31 @@ def _of_conjunctions(snapshot: Snapshot, slots: I32, rank_of: I32) -> Parts:
     part = np.cumsum(is_first) - 1
     first = np.flatnonzero(is_first)
     sizes = np.diff(np.append(first, len(slot)))
-    # Of several predicates: they, and the word that joins them.
+    # The code of several predicates: the predicates, and the word that joins them. A single predicate has no code.
     words = np.where(sizes > 1, sizes + 1, 0)
     start = np.concatenate([[0], np.cumsum(words)])
     code = np.empty(start[-1], dtype=np.int32)
     is_joined = sizes[part] > 1
     code[(start[part] + np.arange(len(part)) - first[part])[is_joined]] = predicate[is_joined]
-    code[start[1:][sizes > 1] - 1] = -1 - (OPERATIONS * sizes[sizes > 1] + ALL)
+    code[start[1:][sizes > 1] - 1] = -1 - (OPERATIONS * sizes[sizes > 1] + AND)
     return Parts(slot[first], attribute[first], start, code, part.astype(np.int32), predicate)
 
 
-def _of_programs(snapshot: Snapshot, slots: I32, rank_of: I32) -> Parts:
+def _split_programs(snapshot: Snapshot, slots: I32, domain_attribute: I32) -> Parts:
     subscriptions = snapshot.subscriptions
-    mine = slots[subscriptions.kind[slots] == PROGRAM]
-    attribute_of = rank_of[snapshot.predicates.domain]
-    tests = int((subscriptions.start[mine + 1] - subscriptions.start[mine]).max(initial=0)) // 3
+    slots = slots[subscriptions.kind[slots] == PROGRAM]
+    attribute_of = domain_attribute[snapshot.predicates.domain]
+    tests = int((subscriptions.start[slots + 1] - subscriptions.start[slots]).max(initial=0)) // 3
     nodes = 2 * tests + 2
     scratch = (allocate_tree(tests), np.empty(nodes, dtype=np.int64), np.empty(2 * nodes, dtype=np.int64))
 
     def write(parts: int, words: int) -> tuple[int, int, I32, I32, I64, I32]:
+        """Write to new arrays; return the numbers of parts and words, and the arrays."""
         slot_of, attribute = np.empty((2, parts), dtype=np.int32)
         start, code = np.zeros(parts + 1, dtype=np.int64), np.empty(words, dtype=np.int32)
-        seen = np.full(int(rank_of.max(initial=0)) + 1, -1, dtype=np.int64)
-        count = write_parts(subscriptions, mine, attribute_of, seen, scratch, slot_of, attribute, start, code)
-        return (*count, slot_of, attribute, start, code)
+        last_slot = np.full(int(domain_attribute.max(initial=0)) + 1, -1, dtype=np.int64)
+        counts = write_parts(subscriptions, slots, attribute_of, last_slot, scratch, slot_of, attribute, start, code)
+        return (*counts, slot_of, attribute, start, code)
 
     parts, words, *_ = write(0, 0)
     *_, slot, attribute, start, code = write(parts, words)
@@ -88,15 +106,15 @@ def _of_programs(snapshot: Snapshot, slots: I32, rank_of: I32) -> Parts:
     part = np.repeat(np.arange(parts, dtype=np.int32), np.diff(start))
     is_predicate = code >= 0
     pairs = np.unique(part[is_predicate].astype(np.int64) << 32 | code[is_predicate])
-    asked = (pairs >> 32).astype(np.int32), (pairs & 0xFFFFFFFF).astype(np.int32)
+    by_pair = (pairs >> 32).astype(np.int32), (pairs & 0xFFFFFFFF).astype(np.int32)
     is_single = np.diff(start) == 1
-    kept = np.repeat(~is_single, np.diff(start))
+    is_written = np.repeat(~is_single, np.diff(start))
     start = np.concatenate([[0], np.cumsum(np.where(is_single, 0, np.diff(start)))])
-    return Parts(slot[order], attribute[order], start, code[kept], *asked)
+    return Parts(slot[order], attribute[order], start, code[is_written], *by_pair)
 
 
-def _joined(one: Parts, other: Parts) -> Parts:
-    """The parts of both, slot by slot."""
+def _join_parts(one: Parts, other: Parts) -> Parts:
+    """Join the parts of disjoint slots, ordered by slot."""
     slot = np.concatenate([one.slot, other.slot])
     order = np.argsort(slot, kind="stable")
     number = np.empty(len(slot), dtype=np.int32)
@@ -108,19 +126,21 @@ def _joined(one: Parts, other: Parts) -> Parts:
         np.concatenate([one.attribute, other.attribute])[order],
         start,
         np.concatenate([one.code, other.code])[which],
-        number[np.concatenate([one.asked_part, other.asked_part + np.int32(len(one.slot))])],
-        np.concatenate([one.asked_predicate, other.asked_predicate]),
+        number[np.concatenate([one.pair_part, other.pair_part + np.int32(len(one.slot))])],
+        np.concatenate([one.pair_predicate, other.pair_predicate]),
     )
 
 
-def _weights(parts: Parts, given: Weights, name_rank: I32) -> F64:
-    """By part: the weight of its attribute. All attributes of a slot weigh 1, or, if it has any weights, others 0."""
-    has_some = np.isin(parts.slot, given.slot)
-    found = np.where(has_some, 0.0, 1.0)
+def _find_weights(parts: Parts, weights: Weights, name_attribute: I32) -> F64:
+    """Return the weight of the attribute of each part.
+
+    In a slot without weights, all attributes weigh 1. In a slot with weights, an attribute without a weight weighs 0.
+    """
+    weight = np.where(np.isin(parts.slot, weights.slot), 0.0, 1.0)
     keys = parts.slot.astype(np.int64) << 32 | parts.attribute
-    wanted = given.slot.astype(np.int64) << 32 | name_rank[given.name] if len(given.slot) else keys[:0]
+    wanted = weights.slot.astype(np.int64) << 32 | name_attribute[weights.name] if len(weights.slot) else keys[:0]
     at = np.searchsorted(keys, wanted)
     is_known = at < len(keys)
     is_known[is_known] = keys[at[is_known]] == wanted[is_known]
-    found[at[is_known]] = given.weight[is_known]
-    return found
+    weight[at[is_known]] = weights.weight[is_known]
+    return weight

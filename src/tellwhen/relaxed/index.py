@@ -1,4 +1,7 @@
-"""Relaxed indexes of a store that grows: one of most slots, and smaller ones of those that came since."""
+"""Relaxed ranking over a store that grows.
+
+The slots are divided into segments with an index each: one of most slots, and smaller ones of the slots added later.
+"""
 
 from __future__ import annotations
 
@@ -18,121 +21,123 @@ from tellwhen.engines.shared.top_k import Best, Heaps, rank_in_parts
 from tellwhen.kernels.arrays import F64, I32, Events, Snapshot
 from tellwhen.language.computation import get_weighted_name
 from tellwhen.relaxed.arrays import TALLY_COLUMNS, RelaxedIndex, RelaxedScratch
-from tellwhen.relaxed.build import build
+from tellwhen.relaxed.build import build_index
 from tellwhen.relaxed.kernels.match import RUN_COLUMNS, rank_relaxed
 
-RATIO = 4
-"""New slots are indexed by themselves, together with the last indexes that have less than four times as many."""
+MERGE_RATIO = 4
+"""Merge the last segments with the new slots while they have less than four times as many slots."""
 
 
-class _Built(NamedTuple):
-    """An index of the slots first:last, and the snapshot that it was made of."""
+class _Segment(NamedTuple):
+    """An index of the slots first:last, and the snapshot that it was built from."""
 
     first: int
     last: int
-    packed: Packed
+    packed: Packed  # a RelaxedIndex
     snapshot: Packed
-    names: dict[str, int]  # the rank of each attribute
+    attribute_ranks: dict[str, int]  # by name of an attribute
     sizes: RelaxedScratch
 
 
-class View(NamedTuple):
+class StoreView(NamedTuple):
     """A store as a reader sees it."""
 
     snapshot: Snapshot
-    moves: int
-    """How often its points have moved: an index from before knows others."""
+    relabellings: int
+    """The number of relabelled dictionaries so far. An index that was built before the last one has other points."""
     attributes: Attributes
 
     @classmethod
-    def of(cls, store: Store) -> View:
-        """The store as it is now."""
+    def from_store(cls, store: Store) -> StoreView:
+        """Return a view of the store as it is now."""
         return cls(store.snapshot(), store.relabellings, store.attributes)
 
-    def only(self, keeps: Callable[[I32], np.ndarray]) -> View:
-        """As if all other subscriptions had been removed."""
+    def select(self, is_selected: Callable[[I32], np.ndarray]) -> StoreView:
+        """Return a view in which all slots are removed for which `is_selected` returns False."""
         subscriptions = self.snapshot.subscriptions
-        kept = keeps(np.arange(len(subscriptions.died), dtype=np.int32))
-        died = np.where(kept, subscriptions.died, 0).astype(subscriptions.died.dtype)
+        mask = is_selected(np.arange(len(subscriptions.died), dtype=np.int32))
+        died = np.where(mask, subscriptions.died, 0).astype(subscriptions.died.dtype)
         return self._replace(
             snapshot=self.snapshot._replace(subscriptions=subscriptions._replace(died=died), removed=1)
         )
 
 
-class Relaxed:
-    """What is indexed of one store so far. Any thread may rank."""
+class RelaxedRanker:
+    """Relaxed ranking of the slots of one store. The index is built when it is first used. Any thread may rank."""
 
     def __init__(self, scores: Scores) -> None:
         self._scores = scores
-        self._lock = threading.Lock()  # one thread builds
-        self._moves = -1
-        self._built: list[_Built] = []  # one behind the other, each much smaller than the one before it
+        self._lock = threading.Lock()  # held while segments are built
+        self._relabellings = -1  # those of the view that the segments were built from
+        self._segments: list[_Segment] = []  # by slot; each is much smaller than the one before it
 
     @property
     def bytes(self) -> int:
-        """What the arrays take."""
-        return sum(array.nbytes for one in self._built for array in flatten(one.packed.arrays).values())
+        """Size of the arrays of all segments."""
+        return sum(array.nbytes for one in self._segments for array in flatten(one.packed.arrays).values())
 
-    def best(self, view: View, events: Events, k: int, factors: Mapping[str, float]) -> Best:
-        """The k best of each event."""
-        indexes = self._indexes(view)
-        return rank_in_parts(lambda some: _ranked(indexes, view.snapshot, some, k, factors), events, k)
+    def rank(self, view: StoreView, events: Events, k: int, factors: Mapping[str, float]) -> Best:
+        """Return the k best slots of each event; `factors` multiply weights, by name of an attribute."""
+        segments = self._update_segments(view)
+        return rank_in_parts(lambda some: _rank(segments, view.snapshot, some, k, factors), events, k)
 
-    def _indexes(self, view: View) -> list[_Built]:
+    def _update_segments(self, view: StoreView) -> list[_Segment]:
+        """Return segments of all slots of a view; build those that are missing."""
         with self._lock:
             last = len(view.snapshot.subscriptions.kind)
-            if view.moves < self._moves:  # an old reader: what is indexed has points that it does not know
-                return [self._index(view, 0, last)]
-            if view.moves > self._moves:
-                self._built = []
-            if not self._built or last > self._built[-1].last:
-                kept, first = [*self._built], self._built[-1].last if self._built else 0
-                while kept and kept[-1].last - kept[-1].first < RATIO * (last - first):
-                    first = kept.pop().first
-                self._built, self._moves = [*kept, self._index(view, first, last)], view.moves
-            return self._built
+            if view.relabellings < self._relabellings:  # an old reader, whose points differ from those of the segments
+                return [self._build_segment(view, 0, last)]
+            if view.relabellings > self._relabellings:
+                self._segments = []
+            if not self._segments or last > self._segments[-1].last:
+                segments, first = [*self._segments], self._segments[-1].last if self._segments else 0
+                while segments and segments[-1].last - segments[-1].first < MERGE_RATIO * (last - first):
+                    first = segments.pop().first
+                self._segments = [*segments, self._build_segment(view, first, last)]
+                self._relabellings = view.relabellings
+            return self._segments
 
-    def _index(self, view: View, first: int, last: int) -> _Built:
+    def _build_segment(self, view: StoreView, first: int, last: int) -> _Segment:
         snapshot = view.snapshot
         attributes = [get_weighted_name(domain.attribute) for domain in view.attributes.domains[: snapshot.domains]]
         ranks = {name: rank for rank, name in enumerate(sorted(set(attributes)))}
-        rank_of = np.array([ranks[name] for name in attributes], dtype=np.int32)
-        slots = np.arange(first, last, dtype=np.int32)  # removed ones too: another reader may still see them
-        weights = self._scores.weights  # before the names: another thread may add some of both
-        names = np.array([ranks.get(name, -1) for name in self._scores.names], dtype=np.int32)
-        index = build(snapshot, slots, rank_of, weights, names)
-        return _Built(first, last, Packed(index), Packed(snapshot), ranks, _sizes(index, snapshot))
+        domain_attribute = np.array([ranks[name] for name in attributes], dtype=np.int32)
+        slots = np.arange(first, last, dtype=np.int32)  # with removed slots: another reader may still see them
+        weights = self._scores.weights  # read before the names: another thread may add weights with new names
+        name_attribute = np.array([ranks.get(name, -1) for name in self._scores.names], dtype=np.int32)
+        index = build_index(snapshot, slots, domain_attribute, weights, name_attribute)
+        return _Segment(first, last, Packed(index), Packed(snapshot), ranks, _make_scratch_sizes(index, snapshot))
 
 
-def _ranked(indexes: list[_Built], snapshot: Snapshot, events: Events, k: int, factors: Mapping[str, float]) -> Best:
+def _rank(segments: list[_Segment], snapshot: Snapshot, events: Events, k: int, factors: Mapping[str, float]) -> Best:
     heaps, packed = Heaps.make_empty(events, k), Packed(snapshot)
-    for built in indexes:
-        scratch = take_scratch(built.sizes)
-        arguments = built.packed.addresses, built.snapshot.addresses, packed.addresses, scratch.packed, tuple(events)
-        rank_relaxed(*arguments, _factors(factors, built.names), *heaps)
+    for one in segments:
+        scratch = take_scratch(one.sizes)
+        arguments = one.packed.addresses, one.snapshot.addresses, packed.addresses, scratch.packed, tuple(events)
+        rank_relaxed(*arguments, _order_factors(factors, one.attribute_ranks), *heaps)
         release_memory(scratch)
     return heaps.sort()
 
 
-def _factors(given: Mapping[str, float], ranks: Mapping[str, int]) -> F64:
-    """By attribute; empty if there are none."""
-    if not given:
+def _order_factors(factors: Mapping[str, float], ranks: Mapping[str, int]) -> F64:
+    """Return the factors by rank of the attribute. Without factors, return an empty array: all are 1."""
+    if not factors:
         return np.zeros(0)
-    found = np.ones(len(ranks))
-    for name, factor in given.items():
+    factor_by_rank = np.ones(len(ranks))
+    for name, factor in factors.items():
         if name in ranks:
-            found[ranks[name]] = factor
-    return found
+            factor_by_rank[ranks[name]] = factor
+    return factor_by_rank
 
 
-def _sizes(index: RelaxedIndex, snapshot: Snapshot) -> RelaxedScratch:
+def _make_scratch_sizes(index: RelaxedIndex, snapshot: Snapshot) -> RelaxedScratch:
     sizes: RelaxedScratch = make_sizes(
         RelaxedScratch,
-        found=make_satisfied_sizes(snapshot),
+        satisfied=make_satisfied_sizes(snapshot),
         runs=RUN_COLUMNS * (len(index.attribute) + 1),
         tally=TALLY_COLUMNS * len(index.slot) + 1,
-        seen=len(index.part_number) + 1,
-        touched=len(index.slot) + 1,
+        part_stamp=len(index.part_owner) + 1,
+        candidates=len(index.slot) + 1,
         stack=int(np.diff(index.code_start).max(initial=0)) + 1,
         registers=snapshot.registers + 1,
     )

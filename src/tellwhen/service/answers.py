@@ -1,4 +1,4 @@
-"""Events in, matches out: what the routes about events and expressions answer."""
+"""Content of the responses about events and expressions."""
 
 from __future__ import annotations
 
@@ -18,196 +18,215 @@ from tellwhen.language.reading import read_expression
 from tellwhen.language.values import flatten
 from tellwhen.service import models
 from tellwhen.service.errors import MalformedRequest, TooLarge, TooSlow
-from tellwhen.service.json_output import json_bytes
-from tellwhen.service.listeners import SUBSCRIBER, Live, by_subscriber
+from tellwhen.service.json_output import encode_json
+from tellwhen.service.listeners import SUBSCRIBER_FIELD, ListenerRegistry, group_by_subscriber
 from tellwhen.service.settings import Limits
 from tellwhen.service.tenants import Tenant
 
-EXAMPLES_MAX = 10
+DRY_RUN_EXAMPLES_MAX = 10
+COSTLY_PREDICATES_MAX = 10
 
 
-def timed_match(index: Index, asked: models.Publish) -> tuple[list[Any], float]:
-    """The ids of what an event matches, and how long it took."""
+def match_event(index: Index, request: models.PublishRequest) -> tuple[list[Any], float]:
+    """Return the ids of an event's matches, and the seconds that matching took."""
     begin = time.perf_counter()
-    ids = index.match(asked.event, where=asked.where)
+    ids = index.match(request.event, where=request.where)
     return ids, time.perf_counter() - begin
 
 
-def subscribers(index: Index, ids: list[Any]) -> dict[str, list[Any]]:
-    """Whose subscriptions are these?"""
-    return by_subscriber(ids, index.get_payload_values(SUBSCRIBER, ids))
+def group_ids_by_subscriber(index: Index, ids: list[Any]) -> dict[str, list[Any]]:
+    """Return the ids of each subscriber that the payloads name."""
+    return group_by_subscriber(ids, index.get_payload_values(SUBSCRIBER_FIELD, ids))
 
 
-def published(
+def publish_matches(
     tenant: Tenant,
     event: dict[str, Any],
     ids: list[Any],
-    whose: Mapping[str, list[Any]],
-    satisfied: list[Any],
-    is_kept: bool,
+    ids_by_subscriber: Mapping[str, list[Any]],
+    satisfied_filters: list[Any],
+    is_remembered: bool,
 ) -> None:
-    """An event is counted, remembered, and told to those who listen. Only the thread of the loop does this."""
+    """Count an event, remember it for dry runs, and send its matches to listeners. Call this only in the event loop."""
     tenant.metrics.events.inc()
     tenant.metrics.matches.inc(len(ids))
-    if is_kept:
-        tenant.recent.append(event)
-    tenant.live.tell(event, ids, whose, satisfied)
+    if is_remembered:
+        tenant.recent_events.append(event)
+    tenant.listeners.deliver(event, ids, ids_by_subscriber, satisfied_filters)
 
 
-def answered(index: Index, asked: models.Publish, ids: list[Any], limits: Limits) -> dict[str, Any]:
-    """What is answered: at most so many of the ids, with their payloads if they are wanted."""
-    most = limits.payloads if asked.payload else limits.results
-    if asked.limit is not None:
-        most = min(asked.limit, most)
-    shown = list(_with_payloads(index, ids[:most], limits.payload_bytes)) if asked.payload else ids[:most]
-    return {"count": len(ids), "matches": shown, "truncated": len(ids) > len(shown)}
+def build_matches(index: Index, request: models.PublishRequest, ids: list[Any], limits: Limits) -> dict[str, Any]:
+    """Return the response to an event: the number of its matches, and those within the limits."""
+    matches_max = limits.payloads if request.payload else limits.results
+    if request.limit is not None:
+        matches_max = min(request.limit, matches_max)
+    matches = ids[:matches_max]
+    if request.payload:
+        matches = list(_iter_matches_with_payloads(index, matches, limits.payload_bytes))
+    return {"count": len(ids), "matches": matches, "truncated": len(ids) > len(matches)}
 
 
-def _with_payloads(index: Index, ids: list[Any], most: int) -> Iterator[dict[str, Any]]:
+def _iter_matches_with_payloads(index: Index, ids: list[Any], bytes_left: int) -> Iterator[dict[str, Any]]:
+    """Yield ids with their payloads until the payloads exceed `bytes_left`."""
     for id_ in ids:
-        payload = payload_of(index, id_)
-        most -= len(json_bytes(payload))
-        if most < 0:
+        payload = _get_payload(index, id_)
+        bytes_left -= len(encode_json(payload))
+        if bytes_left < 0:
             return
         yield {"id": id_, "payload": payload}
 
 
-def payload_of(index: Index, id_: Any) -> dict[str, Any]:
+def _get_payload(index: Index, id_: Any) -> dict[str, Any]:
     try:
         return index.get_payload(id_)
-    except UnknownId:  # removed since
+    except UnknownId:  # removed after the event was matched
         return {}
 
 
-def matched_many(index: Index, asked: models.PublishMany, limits: Limits, ends: float) -> list[list[Any]]:
-    """What each of many events matches."""
-    if len(asked.events) > limits.events:
-        raise TooLarge(f"a request has at most {limits.events:,} events, not {len(asked.events):,}")
-    found: list[list[Any]] = [[] for _ in asked.events]
+def match_events(index: Index, request: models.PublishManyRequest, limits: Limits, deadline: float) -> list[list[Any]]:
+    """Return the ids of each event's matches."""
+    if len(request.events) > limits.events:
+        raise TooLarge(f"a request has at most {limits.events:,} events, not {len(request.events):,}")
+    matches: list[list[Any]] = [[] for _ in request.events]
     count = 0
-    for batch in index.match_batches(asked.events, where=asked.where):
+    for batch in index.match_batches(request.events, where=request.where):
         count += len(batch)
         if count > limits.results:
-            raise TooLarge(f"there are more than {limits.results:,} matches; send fewer events at once")
-        if time.monotonic() > ends:
-            raise TooSlow("matching takes too long; send fewer events at once")
+            raise TooLarge(f"the events have more than {limits.results:,} matches; send fewer events at once")
+        if time.monotonic() > deadline:
+            raise TooSlow("matching took too long; send fewer events at once")
         for event, id_ in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
-            found[event].append(id_)
-    return found
+            matches[event].append(id_)
+    return matches
 
 
-def heard(live: Live, events: list[dict[str, Any]], found: list[list[Any]], ends: float) -> list[list[Any]]:
-    """Which filters does each of many events satisfy, if it matched anything?"""
+def match_filters(
+    listeners: ListenerRegistry, events: list[dict[str, Any]], matches: list[list[Any]], deadline: float
+) -> list[list[Any]]:
+    """Return the numbers of the listeners' filters that each event satisfies; skip events without matches."""
     satisfied: list[list[Any]] = []
-    for event, ids in zip(events, found, strict=True):
-        if time.monotonic() > ends:
-            raise TooSlow("the filters of those who listen take too long; send fewer events at once")
-        satisfied.append(live.satisfied(event) if ids else [])
+    for event, ids in zip(events, matches, strict=True):
+        if time.monotonic() > deadline:
+            raise TooSlow("testing the filters of listeners took too long; send fewer events at once")
+        satisfied.append(listeners.match_filters(event) if ids else [])
     return satisfied
 
 
-def best(index: Index, asked: models.TopK) -> list[dict[str, Any]]:
-    found = index.top_k(asked.event, asked.k, relaxed=asked.relaxed, weights=asked.weights, where=asked.where)
-    return [{"id": id_, "score": _finite(score)} for id_, score in found]
+def rank_matches(index: Index, request: models.TopKRequest) -> list[dict[str, Any]]:
+    """Return the matches of an event with the highest scores."""
+    ranking = index.top_k(
+        request.event, request.k, relaxed=request.relaxed, weights=request.weights, where=request.where
+    )
+    return [{"id": id_, "score": _replace_infinity(score)} for id_, score in ranking]
 
 
-def _finite(score: float) -> float | None:
-    """JSON has no infinity."""
+def _replace_infinity(score: float) -> float | None:
+    """Return None for an infinite score, because JSON has no infinity."""
     return score if isfinite(score) else None
 
 
-def stats(tenant: Tenant) -> dict[str, Any]:
-    """What there is to say of a tenant."""
+def collect_stats(tenant: Tenant) -> dict[str, Any]:
+    """Return the figures of a tenant that the console shows."""
     index, metrics = tenant.index, tenant.metrics
-    said = index.inspect.get_stats()
+    stats = index.inspect.get_stats()
     return {
         "subscriptions": len(index),
-        "events": metrics.total("tellwhen_events_total"),
-        "matches": metrics.total("tellwhen_matches_total"),
-        "latency": metrics.latency(),
+        "events": metrics.get_total("tellwhen_events_total"),
+        "matches": metrics.get_total("tellwhen_matches_total"),
+        "latency": metrics.get_latency_histogram(),
         "plan": str(index.inspect.describe_engine()),
-        "heaviest": [one._asdict() for one in index.inspect.find_costly_predicates(10)],
-        "listeners": len(tenant.live),
-        "lost": tenant.live.lost,
-        "bytes": said["bytes"],
-        "mismatches": said["mismatches"],
-        "unseen": said["unseen"],
-        "journal_bytes": tenant.kept.journal_bytes,
-        "failure": tenant.kept.failure,
+        "heaviest": [cost._asdict() for cost in index.inspect.find_costly_predicates(COSTLY_PREDICATES_MAX)],
+        "listeners": len(tenant.listeners),
+        "lost": tenant.listeners.lost_messages,
+        "bytes": stats["bytes"],
+        "mismatches": stats["mismatches"],
+        "unseen": stats["unseen"],
+        "journal_bytes": tenant.storage.journal_bytes,
+        "failure": tenant.storage.failure,
     }
 
 
 # expressions
 
 
-def checked_expression(expression: Any, limits: Limits) -> Any:
-    """An expression of limited size, still as it was given."""
+def check_expression_length(expression: Any, limits: Limits) -> None:
+    """Raise `TooLarge` if an expression, as text or JSON, has too many characters."""
     length = len(expression) if isinstance(expression, str) else len(json.dumps(expression))
     if length > limits.expression:
         raise TooLarge(f"an expression has at most {limits.expression:,} characters, not {length:,}")
-    return expression
 
 
-def alone(index: Index, expression: Any, limits: Limits) -> Index:
-    """An index of one expression. What is wrong with it is said first, without the id that it has there."""
-    expr, _ = read_expression(checked_expression(expression, limits))
+def build_single_index(index: Index, expression: Any, limits: Limits) -> Index:
+    """Return an index of only this expression, with the schema of another index.
+
+    The expression is checked before it gets an id, because an error must not name an id that the user did not choose.
+    """
+    check_expression_length(expression, limits)
+    expr, _ = read_expression(expression)
     index.schema.check(expr)
     return Index(schema=index.schema).add(0, expression)
 
 
-def explained(index: Index, asked: models.Explain, limits: Limits, ends: float) -> dict[str, Any]:
-    if (asked.id is None) == (asked.expression is None):
-        raise MalformedRequest("explain takes an id, or an expression")
+def explain(index: Index, request: models.ExplainRequest, limits: Limits, deadline: float) -> dict[str, Any]:
+    """Explain why an event satisfies a subscription or an expression, or why it does not."""
+    if (request.id is None) == (request.expression is None):
+        raise MalformedRequest("explain takes either an id or an expression")
 
-    def look() -> None:
-        if time.monotonic() > ends:
-            raise TooSlow("to explain this takes too long")
+    def check_deadline() -> None:
+        if time.monotonic() > deadline:
+            raise TooSlow("explaining this expression took too long; explain a part of it")
 
-    expression = index[asked.id] if asked.id is not None else alone(index, asked.expression, limits)[0]
-    found = explain_expression(expression, index.schema.read_event(flatten(asked.event)), look)
-    return {"value": found.value, "tree": _reason(found), "text": str(found)}
-
-
-def _reason(found: Explanation) -> dict[str, Any]:
-    parts = [_reason(part) for part in found.parts]
-    return {"label": found.label, "value": found.value, "note": found.note, "parts": parts}
+    if request.id is not None:
+        expression = index[request.id]
+    else:
+        expression = build_single_index(index, request.expression, limits)[0]
+    explanation = explain_expression(expression, index.schema.read_event(flatten(request.event)), check_deadline)
+    return {"value": explanation.value, "tree": _build_tree(explanation), "text": str(explanation)}
 
 
-def validated(tenant: Tenant, expression: Any, limits: Limits) -> dict[str, Any]:
-    """Is it an expression, and is it probably meant?"""
+def _build_tree(explanation: Explanation) -> dict[str, Any]:
+    parts = [_build_tree(part) for part in explanation.parts]
+    return {"label": explanation.label, "value": explanation.value, "note": explanation.note, "parts": parts}
+
+
+def validate_expression(tenant: Tenant, expression: Any, limits: Limits) -> dict[str, Any]:
+    """Return the error of an expression, or hints at probable mistakes."""
     index = tenant.index
     try:
-        one = alone(index, expression, limits)
+        single = build_single_index(index, expression, limits)
     except TellwhenError as error:
-        told = {"message": getattr(error, "message", str(error)), "position": getattr(error, "position", None)}
-        return {"ok": False, "error": told, "hints": [], "attributes": [], "text": None}
-    known = (*index.inspect.get_attributes(), *(name for event in list(tenant.recent) for name in flatten(event)))
-    hints = [finding.reason for finding in validate({0: expression}, index.schema, attributes=known).findings]
-    # Events come as JSON, which has no times.
-    times = [name for name, type_ in one.attributes.items() if type_ == "time" and name not in index.schema.types]
-    hints += [f"{name} is compared with a time, and not declared as one: no text in JSON is one" for name in times]
+        fault = {"message": getattr(error, "message", str(error)), "position": getattr(error, "position", None)}
+        return {"ok": False, "error": fault, "hints": [], "attributes": [], "text": None}
+    event_attributes = (name for event in list(tenant.recent_events) for name in flatten(event))
+    attributes = (*index.inspect.get_attributes(), *event_attributes)
+    hints = [finding.reason for finding in validate({0: expression}, index.schema, attributes=attributes).findings]
+    hints += [
+        f"{name} is compared with a time, but JSON has no times; declare {name} as a date or timestamp in the schema"
+        for name, type_ in single.inspect.get_attributes().items()
+        if type_ == "time" and name not in index.schema.types
+    ]
     return {
         "ok": True,
         "error": None,
         "hints": hints,
-        "attributes": list(list_event_attributes(one[0])),
-        "text": str(one[0]),
+        "attributes": list(list_event_attributes(single[0])),
+        "text": str(single[0]),
     }
 
 
-def tried(tenant: Tenant, expression: Any, limits: Limits) -> dict[str, Any]:
-    """How many recent events would have matched?"""
-    one = alone(tenant.index, expression, limits)
-    events = list(tenant.recent)
-    found = one.match_many(events).column("event_id").to_pylist() if events else []
-    examples = [events[number] for number in sorted(found)[-EXAMPLES_MAX:]]
-    return {"events": len(events), "matches": len(found), "examples": examples}
+def dry_run(tenant: Tenant, expression: Any, limits: Limits) -> dict[str, Any]:
+    """Count the recent events that an expression would have matched."""
+    single = build_single_index(tenant.index, expression, limits)
+    events = list(tenant.recent_events)
+    matching = single.match_many(events).column("event_id").to_pylist() if events else []
+    examples = [events[number] for number in sorted(matching)[-DRY_RUN_EXAMPLES_MAX:]]
+    return {"events": len(events), "matches": len(matching), "examples": examples}
 
 
 # subscriptions
 
 
-def shown(subscription: Subscription) -> dict[str, Any]:
-    """Return a subscription as the bodies of responses have it."""
+def describe_subscription(subscription: Subscription) -> dict[str, Any]:
+    """Return a subscription with the fields that responses have."""
     fields = subscription._asdict()
-    return fields | {"score": _finite(fields["score"])}
+    return fields | {"score": _replace_infinity(fields["score"])}

@@ -1,4 +1,4 @@
-"""The service, put together: who is let in, the paths, what errors are answered with, and the console."""
+"""The ASGI application: routes, error responses, the console and the guard in front of them."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from starlette.exceptions import HTTPException
 import tellwhen as tw
 from tellwhen.errors import TellwhenError, abbreviate
 from tellwhen.service import models
-from tellwhen.service.bodies import told
-from tellwhen.service.direct_routes import Straight
+from tellwhen.service.bodies import format_errors
+from tellwhen.service.direct_routes import DirectRoutes
 from tellwhen.service.errors import MalformedRequest
 from tellwhen.service.guard import Guard
 from tellwhen.service.keys import Keys
-from tellwhen.service.requests import Service, refusal
-from tellwhen.service.routes.events import add_events
-from tellwhen.service.routes.expressions import add_expressions
-from tellwhen.service.routes.operations import add_health, add_looking
-from tellwhen.service.routes.subscriptions import add_subscriptions
+from tellwhen.service.requests import RequestRunner, make_error_response
+from tellwhen.service.routes.events import add_event_routes
+from tellwhen.service.routes.expressions import add_expression_routes
+from tellwhen.service.routes.operations import add_health_routes, add_information_routes
+from tellwhen.service.routes.subscriptions import add_subscription_routes
 from tellwhen.service.settings import Limits
-from tellwhen.service.tenants import Tenants, data_folder
+from tellwhen.service.tenants import Tenants, resolve_data_folder
 
-CONSOLE = Path(__file__).parent / "console"
-ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": models.Refusal, "description": text}
+CONSOLE_FOLDER = Path(__file__).parent / "console"
+ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {"model": models.ErrorResponse, "description": text}
     for status, text in {
-        401: "No key, or none that is known.",
+        401: "The request has no key, or an unknown key.",
         403: "The key lacks the role.",
-        404: "There is no such subscription.",
-        409: "The id is taken, or the index is followed.",
-        413: "Too large.",
-        421: "Without keys, only this machine is answered.",
-        422: "Something in it is wrong; the message says what and where.",
-        429: "Too many requests; Retry-After says when.",
-        503: "Files of the service are damaged; its log says more.",
-        504: "It took too long.",
-        507: "The disk, or the memory, is full.",
+        404: "The subscription does not exist.",
+        409: "A subscription has this id already, or the index is built on Spark and can only be changed there.",
+        413: "The request or its answer exceeds a limit.",
+        421: "Without keys, the service answers only requests to this machine.",
+        422: "The request has a mistake; the message says what is wrong and where.",
+        429: "Too many requests, and `Retry-After` is the number of seconds to wait; or too many listeners.",
+        503: "Files of the service are damaged; its log has the details.",
+        504: "The request took too long. A change may still be made.",
+        507: "The disk or the memory is full; nothing was changed.",
     }.items()
 }
 
@@ -60,71 +60,98 @@ def create_app(
     accept_loss: bool = False,
     console: bool = True,
 ) -> Any:
-    """The service on a folder, as an ASGI application. What it serves is open when this returns, and is closed when the
-    application ends."""
+    """Return a service as an ASGI application, for a server of your own.
+
+    The index is open when this function returns. The application saves and closes it at shutdown (ASGI lifespan).
+
+    Parameters
+    ----------
+    folder
+        The folder of a service, a saved index, an index built on Spark, or an empty folder.
+    limits
+        Limits of requests and answers; None for the defaults.
+    engine
+        Engine of new indexes. Existing ones must have the same engine.
+    schema
+        Types of attributes. They replace the schemas of existing indexes.
+    memory_limit
+        Maximum size of a tenant's index in bytes.
+    accept_loss
+        Start even if acknowledged changes are missing in the log.
+    console
+        Whether to serve the web console at `/`.
+
+    Raises
+    ------
+    ArgumentError
+        If an option is invalid, or contradicts an existing index.
+    FormatError
+        If files of the service are damaged, or another service uses the folder.
+    """
     limits, folder = limits or Limits(), Path(folder)
-    keys = Keys(data_folder(folder) / "keys.json")
+    keys = Keys(resolve_data_folder(folder) / "keys.json")
     tenants = Tenants(folder, keys, limits, engine, schema, memory_limit, accept_loss)
-    service = Service(limits)
+    runner = RequestRunner(limits)
 
     @asynccontextmanager
-    async def living(_: FastAPI) -> AsyncIterator[None]:
+    async def close_at_shutdown(_: FastAPI) -> AsyncIterator[None]:
         try:
             yield
         finally:
-            service.close()
+            runner.close()
             await asyncio.to_thread(tenants.close)
 
     app = FastAPI(
         title="tellwhen",
         version=tw.__version__,
         description="Which of millions of standing Boolean expressions does an event satisfy?",
-        docs_url=None,  # they would be fetched from elsewhere
+        docs_url=None,  # these pages load scripts from other hosts
         redoc_url=None,
-        lifespan=living,
-        responses=ERRORS,
-        dependencies=[Depends(_refuse_unknown)],
+        lifespan=close_at_shutdown,
+        responses=ERROR_RESPONSES,
+        dependencies=[Depends(_reject_unknown_parameters)],
     )
-    _answer_errors(app)
-    add_events(app, service)  # first: the routes are tried in this order
-    add_health(app, tenants)
-    add_subscriptions(app, service)
-    add_expressions(app, service)
-    add_looking(app, service)
-    if console and CONSOLE.is_dir():
-        app.mount("/console", StaticFiles(directory=CONSOLE), name="console")
+    _add_error_handlers(app)
+    add_event_routes(app, runner)  # first, because routes are tried in this order
+    add_health_routes(app, tenants)
+    add_subscription_routes(app, runner)
+    add_expression_routes(app, runner)
+    add_information_routes(app, runner)
+    if console and CONSOLE_FOLDER.is_dir():
+        app.mount("/console", StaticFiles(directory=CONSOLE_FOLDER), name="console")
 
-        async def home(_: Request) -> Response:
-            return FileResponse(CONSOLE / "index.html")
+        async def send_console(_: Request) -> Response:
+            return FileResponse(CONSOLE_FOLDER / "index.html")
 
-        app.add_route("/", home, include_in_schema=False)
+        app.add_route("/", send_console, include_in_schema=False)
 
-    return Guard(Straight(app), keys, tenants, limits)
-
-
-async def _refuse_unknown(request: Request) -> None:  # async, or a thread would be asked for it
-    """A parameter that is not known is probably misspelt, and would otherwise change nothing."""
-    known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
-    if (strange := next((name for name in request.query_params if name not in known), None)) is not None:
-        there = f"there are {', '.join(known)}" if known else "there is none"
-        raise MalformedRequest(f"there is no parameter {abbreviate(strange)}; {there}")
+    return Guard(DirectRoutes(app), keys, tenants, limits)
 
 
-def _answer_errors(app: FastAPI) -> None:
-    async def refused(_: Request, error: Exception) -> Response:
-        return refusal(error)
+async def _reject_unknown_parameters(request: Request) -> None:  # async: FastAPI runs other functions in a thread
+    """Raise if a query parameter is unknown: it is probably misspelt, and would be ignored."""
+    names = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
+    unknown = next((name for name in request.query_params if name not in names), None)
+    if unknown is not None:
+        expected = f"the parameters are {', '.join(names)}" if names else "this path has no parameters"
+        raise MalformedRequest(f"unknown parameter {abbreviate(unknown)}; {expected}")
 
-    async def malformed(_: Request, error: Exception) -> Response:
+
+def _add_error_handlers(app: FastAPI) -> None:
+    async def answer_error(_: Request, error: Exception) -> Response:
+        return make_error_response(error)
+
+    async def answer_invalid_parameters(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return JSONResponse({"error": "MalformedRequest", "message": told(error.errors())}, 422)
+        return JSONResponse({"error": "MalformedRequest", "message": format_errors(error.errors())}, 422)
 
-    async def other(_: Request, error: Exception) -> Response:
+    async def answer_http_error(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        allowed = (error.headers or {}).get("Allow")
-        message = f"{error.detail}: this path has {allowed}" if allowed else error.detail
+        methods = (error.headers or {}).get("Allow")
+        message = f"{error.detail}: this path has {methods}" if methods else error.detail
         return JSONResponse({"error": "HTTPException", "message": message}, error.status_code, error.headers)
 
-    app.add_exception_handler(TellwhenError, refused)
-    app.add_exception_handler(MemoryError, refused)
-    app.add_exception_handler(RequestValidationError, malformed)
-    app.add_exception_handler(HTTPException, other)
+    app.add_exception_handler(TellwhenError, answer_error)
+    app.add_exception_handler(MemoryError, answer_error)
+    app.add_exception_handler(RequestValidationError, answer_invalid_parameters)
+    app.add_exception_handler(HTTPException, answer_http_error)

@@ -1,4 +1,7 @@
-"""How is a body read, and described? FastAPI would read it slower, and say less of what cannot be decoded."""
+"""Parsing of request bodies, and their description in OpenAPI.
+
+Routes call this module instead of FastAPI, which is slower and gives shorter errors for bodies that are not valid JSON.
+"""
 
 from __future__ import annotations
 
@@ -9,118 +12,133 @@ from pydantic_core import from_json
 
 from tellwhen.index.subscriptions import Rejected
 from tellwhen.service import models
-from tellwhen.service.answers import checked_expression
+from tellwhen.service.answers import check_expression_length
 from tellwhen.service.errors import MalformedRequest, TooLarge
 from tellwhen.service.settings import Limits
 
-TOLD_MAX = 3
-ID_MAX = 4_000
-"""Characters of an id; %-encoded they may be twelve times as many, and the head of a request has 64 KiB."""
-PIECE = 500
-"""Subscriptions that are read without a break: other threads wait meanwhile."""
+REPORTED_ERRORS_MAX = 3
+"""Errors of a body that a message quotes; the others are counted."""
+ID_CHARACTERS_MAX = 4_000
+"""An id must fit into an address: 4,000 characters are up to 48,000 when %-encoded, and a head has at most 64 KiB."""
+SUBSCRIPTIONS_PER_CHUNK = 500
+"""Subscriptions that are validated at once. Between chunks, other threads can run."""
 
-Asked = TypeVar("Asked", bound=BaseModel)
-SOME = TypeAdapter(list[models.Subscription])
+Model = TypeVar("Model", bound=BaseModel)
+SUBSCRIPTION_LIST = TypeAdapter(list[models.Subscription])
 
 
-def read(raw: bytes, model: type[Asked]) -> Asked:
-    """A body as its model has it."""
+def parse_body(raw: bytes, model: type[Model]) -> Model:
+    """Parse a JSON body; raise `MalformedRequest` if it does not have the form of the model."""
     try:
         return model.model_validate_json(raw)
     except ValidationError as error:
-        raise MalformedRequest(told(error.errors())) from None
+        raise MalformedRequest(format_errors(error.errors())) from None
 
 
-class Batch(NamedTuple):
-    """Subscriptions to be added."""
+class SubscriptionBatch(NamedTuple):
+    """Subscriptions that a request adds."""
 
     rows: list[list[Any]]
-    """As `changes.make_addition` takes them."""
+    """Valid rows, in the form that `changes.make_addition` takes."""
     replace: bool
     errors: str
     rejected: list[Rejected]
-    """Those that are none, in quarantine."""
+    """Malformed rows; empty unless `errors` is "quarantine"."""
 
 
-def read_batch(raw: bytes, limits: Limits) -> Batch:
-    """Many subscriptions, in pieces."""
+def parse_batch(raw: bytes, limits: Limits) -> SubscriptionBatch:
+    """Parse the body of a request that adds many subscriptions, in chunks."""
     try:
-        given = from_json(raw)
+        content = from_json(raw)
     except ValueError as error:
         raise MalformedRequest(f"Invalid JSON: {error}") from None
-    is_list = isinstance(given, dict) and isinstance(given.get("subscriptions"), list)
-    found = given["subscriptions"] if is_list else []
-    if len(found) > limits.subscriptions:
-        raise TooLarge(f"a request has at most {limits.subscriptions:,} subscriptions; send several")
+    has_list = isinstance(content, dict) and isinstance(content.get("subscriptions"), list)
+    items = content["subscriptions"] if has_list else []
+    if len(items) > limits.subscriptions:
+        raise TooLarge(f"a request has at most {limits.subscriptions:,} subscriptions; send several requests")
     try:
-        asked = models.AddMany.model_validate({**given, "subscriptions": []} if is_list else given)
+        request = models.AddManyRequest.model_validate({**content, "subscriptions": []} if has_list else content)
     except ValidationError as error:
-        raise MalformedRequest(told(error.errors())) from None
-    batch = Batch([], asked.replace, asked.errors, [])
-    for first in range(0, len(found), PIECE):
-        for one in _read_piece(found[first : first + PIECE], first, batch):
+        raise MalformedRequest(format_errors(error.errors())) from None
+    batch = SubscriptionBatch([], request.replace, request.errors, [])
+    for first in range(0, len(items), SUBSCRIPTIONS_PER_CHUNK):
+        for fields in _validate_chunk(items[first : first + SUBSCRIPTIONS_PER_CHUNK], first, batch):
             try:
-                batch.rows.append(row(one, one.id, limits))
+                batch.rows.append(build_row(fields, fields.id, limits))
             except (MalformedRequest, TooLarge) as error:
                 if batch.errors == "raise":
                     raise
-                batch.rejected.append(Rejected(one.id, None, None, str(error), one.score, one.weights, one.payload))
+                batch.rejected.append(
+                    Rejected(fields.id, None, None, str(error), fields.score, fields.weights, fields.payload)
+                )
     return batch
 
 
-def row(given: models.Given, id_: Any, limits: Limits) -> list[Any]:
-    """A subscription as an index takes it, its id and its expression of limited size."""
-    if isinstance(id_, str) and len(id_) > ID_MAX:
+def build_row(fields: models.SubscriptionFields, id_: Any, limits: Limits) -> list[Any]:
+    """Return a subscription as a row of an addition; raise if its id or its expression is too long."""
+    if isinstance(id_, str) and len(id_) > ID_CHARACTERS_MAX:
         raise MalformedRequest(
-            f"an id has at most {ID_MAX:,} characters, not {len(id_):,}: it must fit into an address"
+            f"an id has at most {ID_CHARACTERS_MAX:,} characters, not {len(id_):,}: it must fit into an address"
         )
-    checked_expression(given.expression, limits)
-    return [id_, given.expression, given.score, given.weights, given.payload]
+    check_expression_length(fields.expression, limits)
+    return [id_, fields.expression, fields.score, fields.weights, fields.payload]
 
 
-def _read_piece(piece: list[Any], first: int, batch: Batch) -> list[models.Subscription]:
+def _validate_chunk(items: list[Any], first: int, batch: SubscriptionBatch) -> list[models.Subscription]:
+    """Return the valid subscriptions of a chunk; add the others to the rejected ones of the batch, or raise.
+
+    `first` is the position of the chunk in the request, for error messages.
+    """
     try:
-        return SOME.validate_python(piece)
+        return SUBSCRIPTION_LIST.validate_python(items)
     except ValidationError as error:
         if batch.errors == "raise":
-            raise MalformedRequest(told(error.errors(), first, "subscriptions")) from None
-    good = []
-    for one in piece:
+            raise MalformedRequest(format_errors(error.errors(), first, "subscriptions")) from None
+    valid = []
+    for item in items:
         try:
-            good.append(models.Subscription.model_validate(one))
+            valid.append(models.Subscription.model_validate(item))
         except ValidationError as error:
-            batch.rejected.append(Rejected.from_row(one, MalformedRequest(told(error.errors()))))
-    return good
+            batch.rejected.append(Rejected.from_row(item, MalformedRequest(format_errors(error.errors()))))
+    return valid
 
 
-def told(errors: Any, first: int = 0, *inside: str) -> str:
-    """What is wrong with a request, and where. If it was read in pieces, the number of the first one, and what it is
-    inside of."""
-    said = []
-    for error in errors[:TOLD_MAX]:
-        place = [part for part in error["loc"] if part != "body"]
-        if inside and place:
-            place = [*inside, first + place[0], *place[1:]]
-        where = ".".join(map(str, place))
-        said.append(f"{where + ': ' if where else ''}{error['msg']}")
-    more = [f"and {len(errors) - TOLD_MAX} more"] if len(errors) > TOLD_MAX else []
-    return "; ".join(said + more)
+def format_errors(errors: Any, first: int = 0, *parents: str) -> str:
+    """Return pydantic's errors as one line that says where each error is.
+
+    For errors in a chunk of a list, `parents` are the names of the fields that contain the list, and `first` is the
+    position of the chunk in it.
+    """
+    lines = []
+    for error in errors[:REPORTED_ERRORS_MAX]:
+        location = [part for part in error["loc"] if part != "body"]
+        if parents and location:
+            location = [*parents, first + location[0], *location[1:]]
+        path = ".".join(map(str, location))
+        lines.append(f"{path + ': ' if path else ''}{error['msg']}")
+    if len(errors) > REPORTED_ERRORS_MAX:
+        lines.append(f"and {len(errors) - REPORTED_ERRORS_MAX} more")
+    return "; ".join(lines)
 
 
-def described(tag: str, asked: type[BaseModel], answer: type[BaseModel]) -> dict[str, Any]:
-    """What the documentation says of a path whose body is read here."""
-    schema = asked.model_json_schema()
-    whole = _inlined(schema, schema.pop("$defs", {}))
-    body = {"required": True, "content": {"application/json": {"schema": whole}}}
-    return {"tags": [tag], "openapi_extra": {"requestBody": body}, "response_model": answer}
+def describe_operation(tag: str, request: type[BaseModel], response: type[BaseModel]) -> dict[str, Any]:
+    """Return the options of a route that parses its body itself, so that OpenAPI describes the body."""
+    schema = request.model_json_schema()
+    inlined = _inline_references(schema, schema.pop("$defs", {}))
+    body = {"required": True, "content": {"application/json": {"schema": inlined}}}
+    return {"tags": [tag], "openapi_extra": {"requestBody": body}, "response_model": response}
 
 
-def _inlined(schema: Any, named: dict[str, Any]) -> Any:
-    """A schema without references: these would lead outside of it. (No body holds itself.)"""
+def _inline_references(schema: Any, definitions: dict[str, Any]) -> Any:
+    """Replace references by the definitions that they point to.
+
+    OpenAPI resolves references from the top of its document, where FastAPI does not put these definitions. No request
+    body contains itself, so this ends.
+    """
     if isinstance(schema, list):
-        return [_inlined(part, named) for part in schema]
+        return [_inline_references(part, definitions) for part in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
-        return _inlined(named[schema["$ref"].rpartition("/")[2]], named)
-    return {name: _inlined(part, named) for name, part in schema.items()}
+        return _inline_references(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    return {name: _inline_references(part, definitions) for name, part in schema.items()}

@@ -13,7 +13,7 @@ from tellwhen.index.subscriptions import Rejected
 
 Change = dict[str, Any]
 KINDS = ("add", "remove", "score", "refuse")
-"""Values of `do`. `refuse` changes nothing: it lists the numbers of changes that were refused."""
+"""Values of `do`. A change `refuse` does not change the index: it lists the numbers of changes that were refused."""
 
 SUBSCRIPTIONS_PER_GROUP = 20_000
 
@@ -27,7 +27,7 @@ def make_removal(ids: list[Any], missing: str = "raise") -> Change:
     return {"do": "remove", "ids": ids, "missing": missing}
 
 
-def make_scoring(scores: list[list[Any]], missing: str = "raise") -> Change:
+def make_score_change(scores: list[list[Any]], missing: str = "raise") -> Change:
     """Return the change that sets scores, given as pairs of an id and a score."""
     return {"do": "score", "scores": scores, "missing": missing}
 
@@ -38,7 +38,7 @@ def encode_change(change: Change) -> bytes:
 
 
 def apply_change(index: Index, change: Change) -> Any:
-    """Apply a change; return the numbers and rejected rows that the response reports."""
+    """Apply a change; return the counts and the rejected rows for the response."""
     match change["do"]:
         case "add":
             before = len(index)
@@ -47,7 +47,7 @@ def apply_change(index: Index, change: Change) -> Any:
                 rejected = index.add_valid(change["rows"], replace=change["replace"])
             else:
                 index.add_many(change["rows"], replace=change["replace"])
-            # Of an id that comes twice in one change, the last one stays.
+            # `accepted` also counts a row that a later row of the same change replaces.
             return {
                 "accepted": len(change["rows"]) - len(rejected),
                 "added": len(index) - before,
@@ -73,7 +73,7 @@ def count_subscriptions(change: Change) -> int:
 
 
 def group_changes(changes: Iterable[Change]) -> Iterator[list[Change]]:
-    """Yield runs of consecutive changes that `join_changes` can join into one."""
+    """Yield groups of consecutive changes, each of which `join_changes` can join."""
     group: list[Change] = []
     length = 0
     for change in changes:
@@ -87,7 +87,7 @@ def group_changes(changes: Iterable[Change]) -> Iterator[list[Change]]:
 
 
 def join_changes(group: list[Change]) -> Change:
-    """Return a group as one change, whose effect is the same if all changes of the group are valid."""
+    """Return one change with the effect of all changes in a group, if all of them are valid."""
     if len(group) == 1:
         return group[0]
     return group[0] | {"rows": [row for change in group for row in change["rows"]]}

@@ -4,9 +4,9 @@
     folder/log-<number>    the journal
     folder/acknowledged    how far the journal must reach
 
-A change is written to the journal and synced, then applied, then answered. One thread does this for all changes that
-wait at the same time. If an index refuses a change when it is applied (an expression that cannot be parsed, an unknown
-id), the journal lists it as refused. After a kill before that record, the change is refused again.
+One thread writes a change to the journal and syncs it, then applies it, then delivers the result. It handles all queued
+changes together. If the index rejects a change (an invalid expression, an unknown id), the journal lists the change as
+refused. If the process is killed before that, the change is rejected again at the next start.
 """
 
 from __future__ import annotations
@@ -89,14 +89,14 @@ class DurableIndex:
             shutil.rmtree(self._snapshot, ignore_errors=True)
             self.index = create_index()
             self.index.save(self._snapshot, note={"change": 0})
-        self.replayed = 0
-        self._refused: list[int] = []  # numbers of refused changes that the journal does not list yet
+        self.replayed = 0  # subscriptions in the changes that were applied again
+        self._unlisted_refusals: list[int] = []  # numbers of refused changes that the journal does not list yet
         try:
             self._replay()
-            self._changed = self.replayed  # subscriptions that were changed since the snapshot
+            self._changes_since_snapshot = self.replayed  # counted in subscriptions
             if schema is not None and schema != self.index.schema:
                 self._change_schema(schema)
-            # Set after replaying: a lower limit must not refuse changes that were accepted under a higher one.
+            # Set after the replay: changes that were accepted under a higher limit must not be rejected now.
             self.index.memory_limit = memory_limit
         except BaseException:
             self._journal.close()
@@ -108,7 +108,7 @@ class DurableIndex:
 
     @property
     def failure(self) -> str | None:
-        """The reason why no change is accepted until a restart; None while changes are accepted."""
+        """The reason why no change can be written until a restart; None while changes are accepted."""
         return self._journal.failure
 
     @property
@@ -120,9 +120,9 @@ class DurableIndex:
         self._queue.put(PendingChange(change, encode_change(change), deliver))
 
     def close(self) -> None:
-        """Carry out the queued changes and save a snapshot.
+        """Apply the queued changes and save a snapshot.
 
-        The index in memory has every acknowledged change. It is saved as well if the journal was deleted or failed.
+        The index in memory has every acknowledged change, so it is also saved if the journal failed or was deleted.
         """
         if self._is_closed:
             return
@@ -131,15 +131,15 @@ class DurableIndex:
         self._thread.join()
         if not self._folder.exists():
             log.warning("tellwhen: %s was deleted; its index is not saved", self._folder)
-        elif self._changed or self.failure is not None or self._journal.is_deleted:
+        elif self._changes_since_snapshot or self.failure is not None or self._journal.is_deleted:
             self._try_snapshot()
         self._journal.close()
 
     def _change_schema(self, schema: Schema) -> None:
-        """Compile all subscriptions again and save a snapshot; an error leaves the folder as it is."""
+        """Compile all subscriptions again and save a snapshot; leave the folder unchanged after an error."""
         before = self.index
         after = Index(before.inspect.get_stats()["engine"], schema=schema).merge(before)
-        copy_ordinals(before, after)  # cursors stay valid
+        copy_ordinals(before, after)  # so that cursors stay valid
         self.index = after
         self._save_snapshot()
         log.warning(
@@ -151,10 +151,12 @@ class DurableIndex:
     def _replay(self) -> None:
         """Apply the changes since the snapshot again.
 
-        All of them are valid, except those that the journal lists as refused, and perhaps some of the last frame, whose
-        refusals may not have been written.
+        All of them are valid, except the changes that the journal lists as refused, and perhaps changes of the last
+        frame: the process may have been killed before it listed their refusals.
         """
-        records = [(number, self._parse(number, body)) for number, body in self._journal.records(self._snapshot_number)]
+        records = [
+            (number, self._parse(number, body)) for number, body in self._journal.iter_records(self._snapshot_number)
+        ]
         refused = {number for _, change in records if change["do"] == "refuse" for number in change["numbers"]}
         accepted = [(n, change) for n, change in records if n not in refused and change["do"] != "refuse"]
         valid = [change for number, change in accepted if number < self._journal.last_frame_first]
@@ -170,7 +172,7 @@ class DurableIndex:
         for number, change in accepted:
             if number >= self._journal.last_frame_first:
                 self.replayed += count_subscriptions(change)
-                self._replay_uncertain(number, change)
+                self._replay_unconfirmed(number, change)
 
     def _parse(self, number: int, body: bytes) -> Change:
         try:
@@ -184,12 +186,14 @@ class DurableIndex:
             "the log"
         )
 
-    def _replay_uncertain(self, number: int, change: Change) -> None:
-        """Apply a change of the last frame, or note it as refused."""
+    def _replay_unconfirmed(self, number: int, change: Change) -> None:
+        """Apply a change of the last frame; if the index rejects it, remember it as refused."""
         try:
             apply_change(self.index, change)
         except TellwhenError as error:
-            self._refused.append(number)  # written before the next change, or it would be taken for a valid one
+            self._unlisted_refusals.append(
+                number
+            )  # the journal must list it before the next frame, or a replay takes it for a valid change
             log.warning("tellwhen: a change that was never acknowledged is refused again: %s", error)
 
     # writing
@@ -198,13 +202,13 @@ class DurableIndex:
         while (pending := self._take_pending()) is not None:
             try:
                 self._write(pending)
-            except Exception as error:  # the thread must go on, or later changes would wait for ever
-                log.exception("tellwhen: changes failed")
+            except Exception as error:  # without this thread, later changes would wait forever
+                log.exception("tellwhen: changes failed with an unexpected error")
                 for change in pending:
                     change.deliver(error)
 
     def _take_pending(self) -> list[PendingChange] | None:
-        """Wait for a change; return it with all others that wait, up to a limit; return None at the end."""
+        """Wait for a change; return all queued changes that fit into a frame; return None when the index is closed."""
         first = self._queue.get()
         if first is None:
             return None
@@ -223,7 +227,9 @@ class DurableIndex:
 
     def _write(self, pending: list[PendingChange]) -> None:
         """Write changes to the journal, apply them, and deliver the results."""
-        refusals = [encode_change({"do": "refuse", "numbers": self._refused})] if self._refused else []
+        refusals = (
+            [encode_change({"do": "refuse", "numbers": self._unlisted_refusals})] if self._unlisted_refusals else []
+        )
         try:
             first = self._journal.append(refusals + [change.body for change in pending]) + len(refusals)
         except OSError as error:
@@ -231,13 +237,15 @@ class DurableIndex:
                 change.deliver(StorageError(f"the change cannot be written: {error.strerror or error}"))
             return
         results = [self._apply(change.change) for change in pending]
-        self._refused = [first + place for place, result in enumerate(results) if isinstance(result, Exception)]
-        if self._refused:
+        self._unlisted_refusals = [
+            first + place for place, result in enumerate(results) if isinstance(result, Exception)
+        ]
+        if self._unlisted_refusals:
             self._write_refusals()
         for change, result in zip(pending, results, strict=True):
             change.deliver(result)
-        self._changed += sum(count_subscriptions(change.change) for change in pending)
-        if self._changed >= self._snapshot_after or self._journal.size_bytes >= SNAPSHOT_AFTER_BYTES:
+        self._changes_since_snapshot += sum(count_subscriptions(change.change) for change in pending)
+        if self._changes_since_snapshot >= self._snapshot_after or self._journal.size_bytes >= SNAPSHOT_AFTER_BYTES:
             self._try_snapshot()
 
     def _apply(self, change: Change) -> Any:
@@ -247,22 +255,23 @@ class DurableIndex:
             return error
 
     def _write_refusals(self) -> None:
-        """List refused changes in the journal before they are answered.
+        """List refused changes in the journal before their results are delivered.
 
-        If this fails, the next frame lists them. Until then they are in the last frame, which is replayed with care.
+        If this fails, the next frame lists them. Until then they are in the last frame, and a replay expects refused
+        changes there.
         """
         with suppress(OSError):
-            self._journal.append([encode_change({"do": "refuse", "numbers": self._refused})])
-            self._refused = []
+            self._journal.append([encode_change({"do": "refuse", "numbers": self._unlisted_refusals})])
+            self._unlisted_refusals = []
 
     def _try_snapshot(self) -> None:
         try:
             self._save_snapshot()
         except (OSError, TellwhenError) as error:
             log.warning("tellwhen: no snapshot of %s was saved: %s; the journal is kept", self._folder, error)
-            self._changed = 0  # try again after as many changes
+            self._changes_since_snapshot = 0  # try again after another `snapshot_after` subscriptions
 
     def _save_snapshot(self) -> None:
         self.index.save(self._snapshot, note={"change": self._journal.last_number})
         self._journal.rotate()
-        self._changed = 0
+        self._changes_since_snapshot = 0

@@ -1,85 +1,85 @@
-"""What can go wrong in the service, beside what an index refuses? Each has the status of its answer."""
+"""Errors of the service. Each class has the HTTP status of its response."""
 
 from __future__ import annotations
 
 from tellwhen import errors
 from tellwhen.errors import TellwhenError
 
-CLOSE = ((b"connection", b"close"),)
-"""For answers before the whole body was read: the rest of it is not."""
+CLOSE_CONNECTION = ((b"connection", b"close"),)
+"""Header for errors that are sent before the whole body has been read, because the rest of it will not be read."""
 
 
 class ServiceError(TellwhenError):
-    """Something that is answered with a status."""
+    """The base of all errors of the service."""
 
     status = 500
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
 class MalformedRequest(ServiceError, ValueError):
-    """A body or a parameter that is not what the API describes."""
+    """A body, parameter, header or address that is malformed."""
 
     status = 422
 
 
 class KeyRefused(ServiceError, PermissionError):
-    """No key, or none that is known."""
+    """A request without a key, or with an unknown key."""
 
     status = 401
 
 
 class RoleMissing(ServiceError, PermissionError):
-    """The key may not do this."""
+    """A request that needs a role that its key lacks."""
 
     status = 403
 
 
 class HostRefused(ServiceError, PermissionError):
-    """A request that names another host, as a page on the web would send it."""
+    """A request to another host name while the service has no keys, as a malicious web page could send it."""
 
     status = 421
 
 
 class ReadOnly(ServiceError):
-    """This service only follows what is built elsewhere."""
+    """A change of an index that Spark builds and the service only follows."""
 
     status = 409
 
 
 class CursorExpired(ServiceError):
-    """A cursor of a version of the index that is not served any more."""
+    """A cursor of a version of the index that is no longer served."""
 
     status = 409
 
 
 class TooLarge(ServiceError, ValueError):
-    """A body, or an answer, above the limit."""
+    """A request, or its response, that exceeds a limit of size."""
 
     status = 413
-    headers = CLOSE
+    headers = CLOSE_CONNECTION
 
 
 class TooMany(ServiceError):
-    """More requests than the key may send."""
+    """Too many requests of a key, or too many listeners."""
 
     status = 429
 
 
 class TooSlow(ServiceError, TimeoutError):
-    """The request took longer than it may."""
+    """A request that exceeds the time limit."""
 
     status = 504
-    headers = CLOSE
+    headers = CLOSE_CONNECTION
 
 
 class Unavailable(ServiceError):
-    """Something on disk is damaged; the log says what."""
+    """Damaged files of the service; its log has the details."""
 
     status = 503
 
 
 class StorageError(ServiceError, OSError):
-    """The disk does not take the change; nothing was changed."""
+    """A change that could not be written to disk, and was not made."""
 
     status = 507
 
@@ -87,15 +87,15 @@ class StorageError(ServiceError, OSError):
         return str(self.args[0])
 
 
-STATUS: list[tuple[type[Exception], int]] = [
+STATUS_BY_ERROR: list[tuple[type[Exception], int]] = [
     (errors.UnknownId, 404),
     (errors.DuplicateId, 409),
     (MemoryError, 507),
 ]
 
 
-def status_of(error: Exception) -> int:
-    """With which status is an error answered? What a user sent wrongly is 422."""
+def get_status(error: Exception) -> int:
+    """Return the HTTP status of an error; 422 for errors of an index, because the request caused them."""
     if isinstance(error, ServiceError):
         return error.status
-    return next((status for kind, status in STATUS if isinstance(error, kind)), 422)
+    return next((status for kind, status in STATUS_BY_ERROR if isinstance(error, kind)), 422)

@@ -1,4 +1,4 @@
-"""How do live matches reach a listener? As server-sent events, until one of both ends it."""
+"""Streams of server-sent events, which carry live matches to listeners."""
 
 from __future__ import annotations
 
@@ -10,61 +10,67 @@ from typing import Any
 from starlette.responses import Response
 
 from tellwhen.service.listeners import Listener
-from tellwhen.service.messages import message
+from tellwhen.service.messages import encode_message
 
 HEARTBEAT_SECONDS = 15.0
-"""A comment is sent when nothing else was, so that both notice when the other has gone."""
+"""A comment is sent after 15 seconds without a message, so that both sides notice a lost connection."""
 
 
 class EventStream(Response):
-    """What a listener is told, until `is_let_in` says no. (One that reads nothing is cut off: see `protocol.py`.)"""
+    """A response that sends a listener's messages until the client disconnects, loses access, or the service stops.
+
+    `protocol.py` disconnects clients that do not read.
+    """
 
     media_type = "text/event-stream"
 
     def __init__(
         self,
         listener: Listener,
-        leave: Callable[[], None],
-        is_let_in: Callable[[], bool] = lambda: True,
+        remove_listener: Callable[[], None],
+        has_access: Callable[[], bool] = lambda: True,
     ) -> None:
         super().__init__()
-        self._listener, self._leave, self._is_let_in = listener, leave, is_let_in
+        self._listener, self._remove_listener, self._has_access = listener, remove_listener, has_access
         self.raw_headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        gone: asyncio.Future[Any] = asyncio.ensure_future(_gone(receive))
-        news: asyncio.Future[Any] | None = None
+        """Send the response (ASGI)."""
+        disconnect: asyncio.Future[Any] = asyncio.ensure_future(_wait_for_disconnect(receive))
+        messages: asyncio.Future[Any] | None = None
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            await _put(send, b": connected\n\n")
-            while not gone.done():
-                if news is None:
-                    news = asyncio.ensure_future(self._listener.next())
-                await asyncio.wait([gone, news], timeout=HEARTBEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-                if self._listener.is_ended or not self._is_let_in():
+            await _send_chunk(send, b": connected\n\n")
+            while not disconnect.done():
+                if messages is None:
+                    messages = asyncio.ensure_future(self._listener.receive())
+                await asyncio.wait(
+                    [disconnect, messages], timeout=HEARTBEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED
+                )
+                if self._listener.is_closed or not self._has_access():
                     break  # the service stops, or the key was removed
-                if not news.done():
-                    await _put(send, b": still here\n\n")
+                if not messages.done():
+                    await _send_chunk(send, b": still here\n\n")
                     continue
-                chunk = b"".join(one.written for one in news.result())
-                news = None
-                if self._listener.lost:
-                    chunk += message("lost", {"count": self._listener.lost})
-                    self._listener.lost = 0
-                await _put(send, chunk)
+                chunk = b"".join(message.encoded for message in messages.result())
+                messages = None
+                if self._listener.unreported_losses:
+                    chunk += encode_message("lost", {"count": self._listener.unreported_losses})
+                    self._listener.unreported_losses = 0
+                await _send_chunk(send, chunk)
             with suppress(Exception):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
-            self._leave()
-            gone.cancel()
-            if news is not None:
-                news.cancel()
+            self._remove_listener()
+            disconnect.cancel()
+            if messages is not None:
+                messages.cancel()
 
 
-async def _put(send: Any, body: bytes) -> None:
+async def _send_chunk(send: Any, body: bytes) -> None:
     await send({"type": "http.response.body", "body": body, "more_body": True})
 
 
-async def _gone(receive: Any) -> None:
+async def _wait_for_disconnect(receive: Any) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

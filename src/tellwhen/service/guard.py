@@ -1,4 +1,4 @@
-"""Who is let in, and with how much? It stands before everything else, and knows nothing of subscriptions."""
+"""Authentication, roles and limits of requests, before they reach the application."""
 
 from __future__ import annotations
 
@@ -28,24 +28,27 @@ from tellwhen.service.errors import (
     TooSlow,
     Unavailable,
 )
-from tellwhen.service.keys import EVERYBODY, Key, Keys
+from tellwhen.service.keys import ANONYMOUS_KEY, Key, Keys
 from tellwhen.service.settings import Limits
 from tellwhen.service.tenants import Tenants
 
 log = logging.getLogger("tellwhen")
 
-OPEN = ("/", "/healthz", "/readyz", "/openapi.json", "/favicon.ico")
-"""Paths that need no key; the files of the console do not either."""
+PATHS_WITHOUT_KEY = ("/", "/healthz", "/readyz", "/openapi.json", "/favicon.ico")
+"""Paths that need no key. The files of the console need none either."""
 
-MANY = ("/v1/subscriptions", "/v1/subscriptions/remove", "/v1/scores", "/v1/publish/many")
-"""Paths of requests that may be large."""
+BULK_PATHS = ("/v1/subscriptions", "/v1/subscriptions/remove", "/v1/scores", "/v1/publish/many")
+"""Paths whose requests may have `Limits.body` bytes; all others may have `Limits.single` bytes."""
 
-DIGITS = 18
-"""Of the length of a body; more are not read as a number."""
+CONTENT_LENGTH_DIGITS_MAX = 18
+"""A Content-Length with more digits is too large, and is not converted to an int, which would take long."""
 
-PORT = re.compile(r":\d+$")
+PORT_SUFFIX = re.compile(r":\d+$")
 
-HEADERS = [
+CLIENT_CLOSED_STATUS = 499
+"""Status in the metrics of a request whose client disconnected; nginx uses it, too."""
+
+SECURITY_HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
@@ -53,8 +56,8 @@ HEADERS = [
 ]
 
 
-def role_for(method: str, path: str) -> str:
-    """Which role does a request need?"""
+def get_required_role(method: str, path: str) -> str:
+    """Return the role that a request needs."""
     if path.startswith("/v1/publish"):
         return "publish"
     if path.startswith(("/v1/subscriptions", "/v1/scores")) and method not in ("GET", "HEAD"):
@@ -62,173 +65,180 @@ def role_for(method: str, path: str) -> str:
     return "read"
 
 
-class Bucket:
-    """So many requests per second, and one second's worth at once."""
+class TokenBucket:
+    """Rate limiter of one key: `rate` requests per second, in bursts of up to one second's worth."""
 
     def __init__(self, rate: float) -> None:
         self.rate = rate
-        self._left = max(1.0, rate)
-        self._at = time.monotonic()
+        self._tokens = max(1.0, rate)
+        self._refill_time = time.monotonic()
 
     def take(self) -> float:
-        """0 if it may pass, or in how many seconds it may."""
+        """Take a token and return 0, or return the seconds to wait if the bucket is empty."""
         now = time.monotonic()
-        self._left = min(max(1.0, self.rate), self._left + (now - self._at) * self.rate)
-        self._at = now
-        if self._left >= 1:
-            self._left -= 1
+        self._tokens = min(max(1.0, self.rate), self._tokens + (now - self._refill_time) * self.rate)
+        self._refill_time = now
+        if self._tokens >= 1:
+            self._tokens -= 1
             return 0.0
-        return (1 - self._left) / self.rate
+        return (1 - self._tokens) / self.rate
 
 
 class Guard:
-    """Checks requests, and passes them on with their tenant."""
+    """The outermost ASGI application: checks requests, and passes them on with their tenant."""
 
     def __init__(self, app: Any, keys: Keys, tenants: Tenants, limits: Limits) -> None:
         self._app, self._keys, self._tenants, self._limits = app, keys, tenants, limits
-        self._buckets: dict[str, Bucket] = {}
+        self._buckets: dict[str, TokenBucket] = {}
 
-    def end(self) -> None:
-        """The service stops."""
-        for tenant in self._tenants.opened():
-            tenant.live.end()
+    def close_listeners(self) -> None:
+        """End all streams of live matches, so that the server can stop."""
+        for tenant in self._tenants.list_open():
+            tenant.listeners.close_all()
 
     @property
     def summary(self) -> str:
-        """What is served."""
-        count = sum(len(tenant.index) for tenant in self._tenants.opened())
+        """Number and place of the subscriptions, for the message at the start."""
+        count = sum(len(tenant.index) for tenant in self._tenants.list_open())
         return f"{pluralize(count, 'subscription')} in {self._tenants.folder}{self._tenants.note}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check a request, pass it on, and count it (ASGI)."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         status = 500
         scope.setdefault("state", {})
 
-        async def sending(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), *HEADERS]
+                message["headers"] = [*message.get("headers", ()), *SECURITY_HEADERS]
             await send(message)
 
         try:
-            self._checked(scope)
-            await self._app(scope, self._limited(scope, receive), sending)
+            self._check(scope)
+            await self._app(scope, self._limit_body(scope, receive), send_with_headers)
         except ServiceError as error:
-            await refuse(error, sending)
+            await send_error(error, send_with_headers)
         except ClientDisconnect:
-            status = 499  # it left before all was sent: nobody is there to answer
+            status = CLIENT_CLOSED_STATUS
         finally:
             if (tenant := scope["state"].get("tenant")) is not None:
                 route = scope.get("route")
                 tenant.metrics.requests.labels(getattr(route, "path", "none"), str(status)).inc()
         return None
 
-    def _checked(self, scope: Scope) -> None:
+    def _check(self, scope: Scope) -> None:
+        """Check a request; log an unreadable file of the service, and raise `Unavailable` without its details."""
         try:
-            self._let_in(scope)
+            self._admit(scope)
         except (TellwhenError, OSError) as error:
             if isinstance(error, ServiceError):
                 raise
-            log.error("tellwhen: nobody is let in: %s", error)
-            raise Unavailable("the service cannot read its files; its log says more") from None
+            log.error("tellwhen: no request is admitted: %s", error)
+            raise Unavailable("the service cannot read its files; its log has the details") from None
 
-    def _let_in(self, scope: Scope) -> None:
+    def _admit(self, scope: Scope) -> None:
+        """Check length, host, key, role and rate of a request; add the key and its tenant to the request's state."""
         state = scope["state"]
-        path, headers = scope["path"], _headers(scope)
+        path, headers = scope["path"], _parse_headers(scope)
         length = headers.get(b"content-length", b"0").lstrip(b"0")
-        if length.isdigit() and (len(length) > DIGITS or int(length) > self._most(path)):
-            raise TooLarge(f"a request has at most {self._most(path):,} bytes")
+        if length.isdigit() and (len(length) > CONTENT_LENGTH_DIGITS_MAX or int(length) > self._get_body_limit(path)):
+            raise TooLarge(f"a request to this path has at most {self._get_body_limit(path):,} bytes")
         if not self._keys.is_in_use:
             _check_host(headers)
-        if path in OPEN or path.startswith("/console/"):
+        if path in PATHS_WITHOUT_KEY or path.startswith("/console/"):
             return
-        key = self._key(headers)
-        if (role := role_for(scope["method"], path)) not in key.roles:
-            raise RoleMissing(f"this needs the role {role}; the key {key.name} has {', '.join(key.roles)}")
-        self._slow_down(key)
+        key = self._authenticate(headers)
+        if (role := get_required_role(scope["method"], path)) not in key.roles:
+            raise RoleMissing(f"this request needs the role {role}; the key {key.name} has {', '.join(key.roles)}")
+        self._check_rate(key)
         state["key"], state["tenant"] = key, self._tenants.get(key.tenant)
-        state["is_let_in"] = lambda: not self._keys.is_in_use or key in self._keys.all()
+        state["has_access"] = lambda: not self._keys.is_in_use or key in self._keys.list_keys()
 
-    def _key(self, headers: dict[bytes, bytes]) -> Key:
+    def _authenticate(self, headers: dict[bytes, bytes]) -> Key:
+        """Return the key of a request; raise `KeyRefused` if it has none or an unknown one."""
         if not self._keys.is_in_use:
-            return EVERYBODY
-        scheme, _, given = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-        if scheme.lower() != "bearer" or not given:
+            return ANONYMOUS_KEY
+        scheme, _, secret = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        if scheme.lower() != "bearer" or not secret:
             raise KeyRefused("send a key: Authorization: Bearer <key>")
-        key = self._keys.of(given.strip())
+        key = self._keys.find(secret.strip())
         if key is None:
-            raise KeyRefused("this key is not known")
+            raise KeyRefused("this key is unknown")
         return key
 
-    def _slow_down(self, key: Key) -> None:
+    def _check_rate(self, key: Key) -> None:
         rate = key.rate or self._limits.rate
         if rate is None:
             return
         bucket = self._buckets.get(key.name)
         if bucket is None or bucket.rate != rate:
-            bucket = self._buckets[key.name] = Bucket(rate)
+            bucket = self._buckets[key.name] = TokenBucket(rate)
         if (seconds := bucket.take()) > 0:
-            error = TooMany(f"{rate:g} requests per second are allowed; wait {seconds:.2f} seconds")
+            error = TooMany(f"{rate:g} requests per second are allowed for this key; wait {seconds:.2f} seconds")
             error.headers = ((b"retry-after", str(ceil(seconds)).encode()),)
             raise error
 
-    def _most(self, path: str) -> int:
-        return self._limits.body if path in MANY else min(self._limits.body, self._limits.single)
+    def _get_body_limit(self, path: str) -> int:
+        return self._limits.body if path in BULK_PATHS else min(self._limits.body, self._limits.single)
 
-    def _limited(self, scope: Scope, receive: Receive) -> Receive:
-        """A body of limited size, in limited time."""
-        most = left = self._most(scope["path"])
-        ends, is_whole = time.monotonic() + self._limits.seconds, False
+    def _limit_body(self, scope: Scope, receive: Receive) -> Receive:
+        """Return a `receive` that raises if the body is too large or arrives too slowly."""
+        bytes_max = bytes_left = self._get_body_limit(scope["path"])
+        deadline, is_complete = time.monotonic() + self._limits.seconds, False
 
-        async def limited() -> Message:
-            nonlocal left, is_whole
-            if is_whole:
-                return await receive()  # for its end
+        async def receive_limited() -> Message:
+            nonlocal bytes_left, is_complete
+            if is_complete:
+                return await receive()  # waits for the disconnect
             try:
                 if _has_arrived(receive):
                     message = await receive()
                 else:
-                    async with asyncio.timeout(ends - time.monotonic()):
+                    async with asyncio.timeout(deadline - time.monotonic()):
                         message = await receive()
             except TimeoutError:
                 raise TooSlow(f"the request did not arrive within {self._limits.seconds:g} seconds") from None
             if message["type"] == "http.request":
-                left -= len(message.get("body", b""))
-                is_whole = not message.get("more_body", False)
-                if left < 0:
-                    raise TooLarge(f"a request has at most {most:,} bytes")
+                bytes_left -= len(message.get("body", b""))
+                is_complete = not message.get("more_body", False)
+                if bytes_left < 0:
+                    raise TooLarge(f"a request to this path has at most {bytes_max:,} bytes")
             return message
 
-        return limited
+        return receive_limited
 
 
 def _has_arrived(receive: Receive) -> bool:
-    """Is the whole body here? Then there is no need to watch the time, which costs more than to take it."""
+    """Return whether uvicorn has the whole body; a timeout is not needed then, and costs more than receiving."""
     return getattr(getattr(receive, "__self__", None), "more_body", True) is False
 
 
-def _headers(scope: Scope) -> dict[bytes, bytes]:
-    """The headers of a request; of two that say who it is, none can be trusted."""
+def _parse_headers(scope: Scope) -> dict[bytes, bytes]:
+    """Return the headers of a request; raise if an identifying header is repeated, or if the address is not UTF-8.
+
+    Proxies and servers disagree about which of two equal headers counts, so neither can be trusted.
+    """
     headers = dict(scope["headers"])
     if len(headers) < len(scope["headers"]):
         names = [name for name, _ in scope["headers"]]
         for name in (b"host", b"origin", b"authorization"):
             if names.count(name) > 1:
-                raise MalformedRequest(f"the header {name.decode()} is given twice")
+                raise MalformedRequest(f"the header {name.decode()} occurs twice; send it once")
     address = (scope.get("raw_path") or b"") + scope["query_string"]
     if b"%" in address or not address.isascii():
         try:
             unquote_to_bytes(address).decode()
         except UnicodeDecodeError:
-            raise MalformedRequest("the address is not UTF-8") from None
+            raise MalformedRequest("the address is not UTF-8; encode it before %-encoding") from None
     return headers
 
 
 @lru_cache(64)
 def is_loopback(host: str) -> bool:
-    """Does this name, or this number, lead to this machine itself, wherever one is?"""
+    """Return whether a host name or an IP address always leads to this machine."""
     if host == "localhost":
         return True
     try:
@@ -238,18 +248,18 @@ def is_loopback(host: str) -> bool:
 
 
 def _check_host(headers: dict[bytes, bytes]) -> None:
-    """Where there are no keys: a page on the web whose name was made to lead here would call this host by that name."""
-    host = PORT.sub("", headers.get(b"host", b"").decode("latin-1").lower())
-    origin = PORT.sub("", headers.get(b"origin", b"").decode("latin-1").split("//")[-1].lower())
+    """Reject foreign Host and Origin headers when no API keys are in use (DNS rebinding)."""
+    host = PORT_SUFFIX.sub("", headers.get(b"host", b"").decode("latin-1").lower())
+    origin = PORT_SUFFIX.sub("", headers.get(b"origin", b"").decode("latin-1").split("//")[-1].lower())
     if not is_loopback(host.strip("[]")) or (origin and not is_loopback(origin.strip("[]"))):
         raise HostRefused(
-            "without keys, only programs and pages of this machine are answered: the header Host, and Origin if there "
-            "is one, must name localhost or 127.0.0.1; with keys, any will do"
+            "without keys, the service answers only programs and pages of this machine: the headers Host and Origin "
+            "must name localhost or 127.0.0.1; to allow others, add a key with tellwhen keys add"
         )
 
 
-async def refuse(error: ServiceError, send: Send) -> None:
-    """Answer with an error."""
+async def send_error(error: ServiceError, send: Send) -> None:
+    """Send the response of an error."""
     body = json.dumps({"error": type(error).__name__, "message": str(error)}).encode()
     headers = [
         (b"content-type", b"application/json"),

@@ -6,10 +6,11 @@
     acknowledged
         number of the last acknowledged change
 
-All changes that waited together share a frame, which is written and synced once (group commit). A frame is written only
-when the previous one is on disk. So a faulty last frame was being written when the process or the machine stopped: none
-of its changes was acknowledged. It is cut off and kept in a file of its own. A faulty frame before an intact one, a log
-that ends before the last acknowledged change, and a missing log are damage: the journal refuses to open.
+All changes that are queued at the same time share a frame, which is written and synced once (group commit). A frame is
+written only when the previous one is on disk. So a faulty last frame was being written when the process or the machine
+stopped, and none of its changes was acknowledged. The journal moves it to a `torn-` file. A faulty frame before an
+intact one, a log that ends before the last acknowledged change, and a missing log are damage: the journal refuses to
+open.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from typing import NamedTuple
 
 from tellwhen.errors import FormatError
 from tellwhen.persistence.directory import sync_folder
-from tellwhen.service.acknowledged import AcknowledgedNumber
+from tellwhen.service.acknowledged_number import AcknowledgedNumber
 
 log = logging.getLogger("tellwhen")
 
 MAGIC = b"\x89tw\n"
 HEAD = struct.Struct("<4sIIQ")
-"""Magic, length of the records, checksum, number of the first record."""
-NAME = re.compile(r"log-(\d{20})")
+"""Head of a frame: magic, length of the records in bytes, checksum, number of the first record."""
+FILE_NAME = re.compile(r"log-(\d{20})")
 
 
 class Record(NamedTuple):
@@ -44,14 +45,14 @@ class Record(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """The numbers of the records in a frame: from `first` on, `records` of them."""
+    """The number of the first record in a frame, and the number of records."""
 
     first: int
-    records: int
+    record_count: int
 
 
 class Journal:
-    """The log files of a folder. One thread writes."""
+    """The log files of a folder. Only one thread may write."""
 
     def __init__(self, folder: Path, snapshot_number: int | None = None, *, accept_loss: bool = False) -> None:
         """Open the log, or create one where neither a log nor a snapshot exists.
@@ -62,7 +63,7 @@ class Journal:
         self._folder = folder
         self._failure: OSError | None = None
         self._snapshot_number = snapshot_number or 0
-        self._next = 1
+        self._next_number = 1
         self.last_frame_first = 0
         """Number of the first record in the last frame of the log that was opened."""
         self._acknowledged = AcknowledgedNumber(folder)
@@ -70,9 +71,9 @@ class Journal:
             files = _list_files(folder)
             has_log = bool(files)
             self._read_frames(files)
-            self._next = max(self._next, self._snapshot_number + 1)
+            self._next_number = max(self._next_number, self._snapshot_number + 1)
             self._check_end(has_log, snapshot_number is not None, accept_loss)
-            self._file = files[-1] if files else folder / f"log-{self._next:020d}"
+            self._file = files[-1] if files else folder / f"log-{self._next_number:020d}"
             self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         except BaseException:
             self._acknowledged.close()
@@ -82,32 +83,33 @@ class Journal:
         sync_folder(folder)
 
     def _read_frames(self, files: list[Path]) -> None:
-        """Check the numbers of all frames, and remove from `files` those that were begun and never used."""
+        """Check the numbers of all frames; delete empty files that a failed rotation has left, also from `files`."""
         used = [file for file in files if file.stat().st_size]
         for file in used:
             self._expect_number(_first_number(file), file)
             for frame in _repair(file, is_last=file == used[-1]):
                 self._expect_number(frame.first, file)
-                self._next, self.last_frame_first = frame.first + frame.records, frame.first
+                self._next_number, self.last_frame_first = frame.first + frame.record_count, frame.first
         for file in [file for file in files if file not in used]:
-            if _first_number(file) < self._next:  # a rotation failed, and changes went on in the previous file
+            # Later changes are in the previous file if the rotation failed.
+            if _first_number(file) < self._next_number:
                 files.remove(file)
                 file.unlink()
             else:
                 self._expect_number(_first_number(file), file)
 
     def _expect_number(self, number: int, file: Path) -> None:
-        """Raise if records before this number are missing and are not in the snapshot either."""
-        expected = max(self._next, self._snapshot_number + 1)
-        if not self._next <= number <= expected:
+        """Raise `FormatError` if records before this number are missing, and are not in the snapshot either."""
+        expected = max(self._next_number, self._snapshot_number + 1)
+        if not self._next_number <= number <= expected:
             raise FormatError(
                 f"{file} has change {number} where {expected} is expected: changes are missing; restore the folder "
                 "from a backup"
             )
-        self._next = number
+        self._next_number = number
 
     def _check_end(self, has_log: bool, has_snapshot: bool, accept_loss: bool) -> None:
-        """Raise if the log is missing, or ends before the last acknowledged change."""
+        """Raise `FormatError` if the log is missing, or ends before the last acknowledged change."""
         acknowledged, last = self._acknowledged.number, self.last_number
         if acknowledged is None and has_snapshot and not has_log:
             loss = f"{self._folder} has a snapshot and no log: changes since the snapshot may be missing"
@@ -119,18 +121,18 @@ class Journal:
             loss = f"the log in {self._folder} is missing, and with it the acknowledged changes after change {last}"
         if not accept_loss:
             raise FormatError(
-                f"{loss}; restore the folder from a backup, or go on without them: tellwhen serve --accept-loss"
+                f"{loss}; restore the folder from a backup, or start without them: tellwhen serve --accept-loss"
             )
-        log.warning("tellwhen: %s; going on without them", loss)
+        log.warning("tellwhen: %s; starting without them", loss)
 
     @property
     def last_number(self) -> int:
         """The number of the last record."""
-        return self._next - 1
+        return self._next_number - 1
 
     @property
     def failure(self) -> str | None:
-        """The reason why nothing can be written any more; None if the log is writable."""
+        """The reason why no record can be written any more; None if the log is writable."""
         return None if self._failure is None else f"the log cannot be written: {self._failure.strerror}"
 
     @property
@@ -138,25 +140,25 @@ class Journal:
         """Whether the file of the log was deleted while it is open."""
         return os.fstat(self._descriptor).st_nlink == 0
 
-    def records(self, after: int) -> Iterator[Record]:
+    def iter_records(self, after: int) -> Iterator[Record]:
         """Yield all records with higher numbers than `after`."""
         for file in _list_files(self._folder):
-            for number, body in _iter_frames(file):
+            for first, body in _iter_frames(file):
                 for offset, line in enumerate(body.split(b"\n")):
-                    if number + offset > after:
-                        yield Record(number + offset, line)
+                    if first + offset > after:
+                        yield Record(first + offset, line)
 
     def append(self, bodies: Sequence[bytes]) -> int:
-        """Write records and sync them to the disk; return the number of the first one.
+        """Write records and sync them to the disk; return the number of the first record.
 
-        After an `OSError` nothing is written, and the journal can be used again unless it has a `failure`.
+        An `OSError` leaves the log as it was. More records can be appended unless the journal has a `failure`.
         """
         if self._failure is None and self.is_deleted:
-            self._failure = FileNotFoundError(errno.ENOENT, "it was deleted")
+            self._failure = FileNotFoundError(errno.ENOENT, "its file was deleted")
         if self._failure is not None:
             raise self._failure
         payload = b"\n".join(bodies)
-        first = self._next
+        first = self._next_number
         frame = HEAD.pack(MAGIC, len(payload), _checksum(first, payload), first) + payload
         try:
             view = memoryview(frame)
@@ -167,12 +169,12 @@ class Journal:
             self._truncate(error)
             raise
         self.size_bytes += len(frame)
-        self._next += len(bodies)
+        self._next_number += len(bodies)
         self._acknowledged.record(self.last_number)
         return first
 
     def _truncate(self, error: OSError) -> None:
-        """Remove a half-written frame. If that fails, write nothing more: an intact frame after it would be damage."""
+        """Remove a half-written frame. If that fails, refuse later writes: a frame after a torn one is damage."""
         try:
             os.ftruncate(self._descriptor, self.size_bytes)
             os.fsync(self._descriptor)
@@ -180,14 +182,14 @@ class Journal:
             self._failure = error
 
     def rotate(self) -> None:
-        """Begin a new file and delete the others, whose changes are in a snapshot now."""
-        file = self._folder / f"log-{self._next:020d}"
+        """Begin a new file and delete the others. Call this when all their changes are in a snapshot."""
+        file = self._folder / f"log-{self._next_number:020d}"
         if file == self._file and file.exists():
-            return  # it is empty
+            return  # the current file is empty
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             sync_folder(self._folder)
-        except BaseException:  # changes go on in the previous file: the new one would be in the way at the next start
+        except BaseException:  # later changes go to the previous file, so the empty new file must not stay
             file.unlink()
             os.close(descriptor)
             raise
@@ -203,7 +205,7 @@ class Journal:
 
 
 def _list_files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if NAME.fullmatch(path.name))
+    return sorted(path for path in folder.iterdir() if FILE_NAME.fullmatch(path.name))
 
 
 def _first_number(file: Path) -> int:
@@ -233,7 +235,7 @@ def _iter_frames(file: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _repair(file: Path, is_last: bool) -> list[Frame]:
-    """Return the intact frames; move a torn tail of the last file to a file of its own."""
+    """Return the intact frames; move the torn tail of the last file to a `torn-` file."""
     data, end, frames = file.read_bytes(), 0, []
     while (frame := _parse_frame(data, end)) is not None:
         end += HEAD.size + len(frame[1])
@@ -243,8 +245,8 @@ def _repair(file: Path, is_last: bool) -> list[Frame]:
         candidates = (match.start() for match in re.finditer(re.escape(MAGIC), tail))
         if not is_last or any(_parse_frame(tail, position) is not None for position in candidates):
             raise FormatError(
-                f"{file} is damaged at byte {end}, and intact changes follow; restore the folder from a backup, or go "
-                "on without the changes in this file: move it away, and start with tellwhen serve --accept-loss"
+                f"{file} is damaged at byte {end}, and intact changes follow; restore the folder from a backup, or "
+                "start without the changes in this file: move it away, and run tellwhen serve --accept-loss"
             )
         torn = file.with_name(f"torn-{file.name}-{end}")
         torn.write_bytes(tail)

@@ -1,4 +1,4 @@
-"""How is JSON written? In answers, so that every reader takes it; in files, whole or not at all."""
+"""Encoding of JSON, for responses and for files."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from typing import Any
 from pydantic_core import to_json
 
 
-def json_bytes(content: Any) -> bytes:
-    """JSON has no infinity: null is in its place. In ASCII: some who read lines end them at any character for that."""
+def encode_json(content: Any) -> bytes:
+    """Return JSON in ASCII, with null for infinity and NaN.
+
+    ASCII is safe for clients that split a stream at every line separator of Unicode.
+    """
     return to_json(content, ensure_ascii=True, inf_nan_mode="null")
 
 
 def replace_json(file: Path, content: Any) -> None:
-    """Write a file that only its owner may read, whole or not at all."""
+    """Replace a file atomically. Only its owner may read it."""
     unfinished = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
     try:
         descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

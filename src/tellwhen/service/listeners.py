@@ -1,9 +1,9 @@
-"""Who listens, and what is new for them? Matches, as they are published.
+"""Listeners and the matches that wait for them.
 
-A listener may ask for the subscriptions of one subscriber (the `subscriber` of their payloads), for some ids, and for
-events that satisfy a filter. Filters are expressions, and an index of their own finds which are satisfied.
+A listener may restrict its matches to one subscriber (the `subscriber` of payloads), to some ids, and to events that
+satisfy a filter. Filters are expressions, and an index of their own finds the filters that an event satisfies.
 
-A listener that reads too slowly loses the oldest of what waits for it, and is told how much.
+If a listener reads too slowly, its oldest waiting messages are dropped, and the stream says how many were lost.
 """
 
 from __future__ import annotations
@@ -15,170 +15,188 @@ from typing import Any
 
 from tellwhen.index import Index
 from tellwhen.language.schema import Schema
-from tellwhen.service.match_timing import Pace
-from tellwhen.service.messages import News
+from tellwhen.service.match_timing import MatchTiming
+from tellwhen.service.messages import MatchMessage
 
-WAITING_MAX = 1_000
-"""Messages that wait for one listener."""
-SUBSCRIBER = "subscriber"
-"""The name in a payload that says whose subscription it is."""
+WAITING_MESSAGES_MAX = 1_000
+"""Messages that wait for one listener; further ones replace the oldest."""
+SUBSCRIBER_FIELD = "subscriber"
+"""Field of a payload that names the subscriber."""
 
 
 class Listener:
-    """One who listens. `next` waits for what is new."""
+    """One connection: its conditions on matches, and the messages that wait for it."""
 
-    def __init__(self, subscriber: str | None = None, ids: Iterable[Any] = (), waiting_max: int = WAITING_MAX) -> None:
+    def __init__(
+        self, subscriber: str | None = None, ids: Iterable[Any] = (), waiting_max: int = WAITING_MESSAGES_MAX
+    ) -> None:
         self.subscriber = subscriber
         self.ids = frozenset(ids)
-        self.lost = 0  # since it was told
-        self._waiting: deque[News] = deque()
-        self._most = waiting_max
-        self._is_new = asyncio.Event()
-        self.is_ended = False
+        self.unreported_losses = 0  # messages that were dropped since the stream reported a loss
+        self.is_closed = False
+        self._waiting: deque[MatchMessage] = deque()
+        self._waiting_max = waiting_max
+        self._has_messages = asyncio.Event()  # set also when the listener is closed
 
-    def tell(self, message: News) -> int:
-        """Something is new; returns how many messages were lost by it."""
-        lost = len(self._waiting) >= self._most
-        if lost:
+    def enqueue(self, message: MatchMessage) -> int:
+        """Add a message to the waiting ones; return how many messages were dropped for it, 0 or 1."""
+        dropped = int(len(self._waiting) >= self._waiting_max)
+        if dropped:
             self._waiting.popleft()
-            self.lost += 1
+            self.unreported_losses += 1
         self._waiting.append(message)
-        self._is_new.set()
-        return int(lost)
+        self._has_messages.set()
+        return dropped
 
-    def end(self) -> None:
-        """There will be nothing new."""
-        self.is_ended = True
-        self._is_new.set()
+    def close(self) -> None:
+        """Close the listener and wake up the stream that waits for messages."""
+        self.is_closed = True
+        self._has_messages.set()
 
-    async def next(self) -> list[News]:
-        """All messages that wait, as soon as there is one."""
-        await self._is_new.wait()
-        self._is_new.clear()
-        found = list(self._waiting)
+    async def receive(self) -> list[MatchMessage]:
+        """Wait for messages; remove and return all of them. The list is empty if the listener was closed."""
+        await self._has_messages.wait()
+        self._has_messages.clear()
+        messages = list(self._waiting)
         self._waiting.clear()
-        return found
+        return messages
 
 
-class Live:
-    """The listeners of a tenant. Used by one thread."""
+class ListenerRegistry:
+    """The listeners of a tenant. All methods but `match_filters` belong to the thread of the event loop."""
 
     def __init__(self, schema: Schema | None = None) -> None:
-        """`schema` is what expressions of the tenant are read by, and so filters."""
+        """Create a registry without listeners. Filters are read with the schema of the tenant."""
         self._filters = Index(schema=schema)
-        self.pace = Pace()
-        self._filtered: dict[int, Listener] = {}
-        # Those without a filter: by subscriber, by id, or neither. An event costs nothing for whom it does not concern.
-        self._of_subscriber: dict[str, set[Listener]] = defaultdict(set)
-        self._of_id: dict[Any, set[Listener]] = defaultdict(set)
-        self._others: set[Listener] = set()
-        self._numbers = 0
-        self._with_subscriber = 0
+        self.filter_timing = MatchTiming()
+        self._by_filter: dict[int, Listener] = {}
+        # Listeners without a filter are looked up by subscriber or id, so that an event costs nothing for the others.
+        self._by_subscriber: dict[str, set[Listener]] = defaultdict(set)
+        self._by_id: dict[Any, set[Listener]] = defaultdict(set)
+        self._unconditional: set[Listener] = set()
+        self._last_filter_number = 0
+        self._subscriber_conditions = 0  # listeners that ask for one subscriber, with or without a filter
         self._all: set[Listener] = set()
-        self.sent = 0
-        self.lost = 0
+        self.sent_messages = 0
+        self.lost_messages = 0
 
     def __len__(self) -> int:
         return len(self._all)
 
     @property
-    def asks_for_subscribers(self) -> bool:
-        """Must it be known whose subscriptions an event matched? To find out takes time."""
-        return self._with_subscriber > 0
+    def needs_subscribers(self) -> bool:
+        """Whether `deliver` needs the ids by subscriber, which take time to look up."""
+        return self._subscriber_conditions > 0
 
     @property
-    def filters(self) -> int:
-        return len(self._filtered)
+    def filter_count(self) -> int:
+        return len(self._by_filter)
 
-    def listen(self, listener: Listener, wanted: str | None = None) -> Callable[[], None]:
-        """Begin to listen, to events that satisfy an expression if one is given. What is returned ends it."""
-        leave = self._listen_unfiltered(listener) if wanted is None else self._listen_filtered(listener, wanted)
-        self._with_subscriber += listener.subscriber is not None
+    def add(self, listener: Listener, filter_text: str | None = None) -> Callable[[], None]:
+        """Register a listener; return the function that removes it, which may be called more than once.
+
+        With `filter_text`, the listener only gets events that satisfy this expression.
+        """
+        if filter_text is None:
+            unregister = self._register_unfiltered(listener)
+        else:
+            unregister = self._register_filtered(listener, filter_text)
+        self._subscriber_conditions += listener.subscriber is not None
         self._all.add(listener)
 
-        def leave_once() -> None:
-            nonlocal leave
-            if leave is not None:
-                leave()
-                leave = None
-                self._with_subscriber -= listener.subscriber is not None
+        is_registered = True
+
+        def remove() -> None:
+            nonlocal is_registered
+            if is_registered:
+                is_registered = False
+                unregister()
+                self._subscriber_conditions -= listener.subscriber is not None
                 self._all.discard(listener)
 
-        return leave_once
+        return remove
 
-    def _listen_filtered(self, listener: Listener, wanted: str) -> Callable[[], None] | None:
-        self._numbers += 1
-        number = self._numbers
-        self._filters.add(number, wanted)
-        self._filtered[number] = listener
+    def _register_filtered(self, listener: Listener, filter_text: str) -> Callable[[], None]:
+        self._last_filter_number += 1
+        number = self._last_filter_number
+        self._filters.add(number, filter_text)
+        self._by_filter[number] = listener
 
-        def leave() -> None:
-            del self._filtered[number]
+        def unregister() -> None:
+            del self._by_filter[number]
             self._filters.remove(number)
 
-        return leave
+        return unregister
 
-    def _listen_unfiltered(self, listener: Listener) -> Callable[[], None] | None:
+    def _register_unfiltered(self, listener: Listener) -> Callable[[], None]:
+        registry: dict[Any, set[Listener]]
+        keys: list[Any]
         if listener.subscriber is not None:
-            places, names = self._of_subscriber, [listener.subscriber]
+            registry, keys = self._by_subscriber, [listener.subscriber]
         else:
-            places, names = self._of_id, list(listener.ids)
-        for name in names:
-            places[name].add(listener)
-        if not names:
-            self._others.add(listener)
+            registry, keys = self._by_id, list(listener.ids)
+        for key in keys:
+            registry[key].add(listener)
+        if not keys:
+            self._unconditional.add(listener)
 
-        def leave() -> None:
-            self._others.discard(listener)
-            for name in names:
-                places[name].discard(listener)
-                if not places[name]:
-                    del places[name]
+        def unregister() -> None:
+            self._unconditional.discard(listener)
+            for key in keys:
+                registry[key].discard(listener)
+                if not registry[key]:
+                    del registry[key]
 
-        return leave
+        return unregister
 
-    def end(self) -> None:
-        """The service stops: tell all who listen, so that nobody waits for them."""
+    def close_all(self) -> None:
+        """Close all listeners, so that their connections end before the service stops."""
         for listener in self._all:
-            listener.end()
+            listener.close()
 
-    def satisfied(self, event: Mapping[str, Any]) -> list[Any]:
-        """The numbers of the filters that an event satisfies. Any thread may ask, and it may take long."""
+    def match_filters(self, event: Mapping[str, Any]) -> list[Any]:
+        """Return the numbers of the filters that an event satisfies. This may take long, and any thread may call it."""
         return self._filters.match(event)
 
-    def tell(
+    def deliver(
         self,
         event: Mapping[str, Any],
         ids: list[Any],
-        by_subscriber: Mapping[str, list[Any]],
-        satisfied: Iterable[Any] = (),
+        ids_by_subscriber: Mapping[str, list[Any]],
+        satisfied_filters: Iterable[Any] = (),
     ) -> None:
-        """An event was published, and matched these subscriptions. Whose they are matters if `asks_for_subscribers`,
-        and which filters it satisfies if there are `filters`."""
+        """Send an event and the ids of its matches to all listeners whose conditions they satisfy.
+
+        `ids_by_subscriber` is only read if `needs_subscribers`, and `satisfied_filters` only if there are filters.
+        """
         if not self._all or not ids:
             return
-        listeners = {*self._others, *(self._filtered[number] for number in satisfied if number in self._filtered)}
-        if self._of_id:
-            listeners |= {listener for id_ in ids for listener in self._of_id.get(id_, ())}
-        if self._of_subscriber:
-            listeners |= {listener for name in by_subscriber for listener in self._of_subscriber.get(name, ())}
-        news: dict[str | None, News] = {None: News(event, ids)}
+        filtered = {self._by_filter[number] for number in satisfied_filters if number in self._by_filter}
+        listeners = self._unconditional | filtered
+        if self._by_id:
+            listeners |= {listener for id_ in ids for listener in self._by_id.get(id_, ())}
+        if self._by_subscriber:
+            listeners |= {listener for name in ids_by_subscriber for listener in self._by_subscriber.get(name, ())}
+        messages: dict[str | None, MatchMessage] = {None: MatchMessage(event, ids)}
         for listener in listeners:
             name = listener.subscriber
-            if name not in news:
-                news[name] = News(event, by_subscriber.get(name, []) if name is not None else ids)
-            one = news[name]
+            if name not in messages:
+                messages[name] = MatchMessage(event, ids_by_subscriber.get(name, []) if name is not None else ids)
+            message = messages[name]
             if listener.ids:
-                one = News(event, [id_ for id_ in one.matches if id_ in listener.ids])
-            if one.matches:
-                self.sent += 1
-                self.lost += listener.tell(one)
+                message = MatchMessage(event, [id_ for id_ in message.matches if id_ in listener.ids])
+            if message.matches:
+                self.sent_messages += 1
+                self.lost_messages += listener.enqueue(message)
 
 
-def by_subscriber(ids: list[Any], named: list[Any]) -> dict[str, list[Any]]:
-    """Whose are these subscriptions? `named` has what their payloads say."""
-    found: dict[str, list[Any]] = defaultdict(list)
-    for id_, subscriber in zip(ids, named, strict=True):
+def group_by_subscriber(ids: list[Any], subscribers: list[Any]) -> dict[str, list[Any]]:
+    """Group ids by the `subscriber` values of their payloads.
+
+    An integer is converted to text, because a query parameter is text. Values of other types are ignored.
+    """
+    groups: dict[str, list[Any]] = defaultdict(list)
+    for id_, subscriber in zip(ids, subscribers, strict=True):
         if isinstance(subscriber, str | int):
-            found[str(subscriber)].append(id_)  # in an address, all is text
-    return found
+            groups[str(subscriber)].append(id_)
+    return groups

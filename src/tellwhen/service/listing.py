@@ -8,13 +8,12 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from tellwhen.index import Index
-from tellwhen.index.listing import Listed, find_ordinal, iter_listing
-from tellwhen.service.answers import shown, subscribers
+from tellwhen.index.listing import ListedSubscription, find_ordinal, iter_listing
+from tellwhen.service.answers import describe_subscription, group_ids_by_subscriber
 from tellwhen.service.cursors import Cursor
 from tellwhen.service.errors import CursorExpired, TooSlow
 
-CLOCK_INTERVAL = 1_000
-"""Check the time limit of a search every 1,000 subscriptions."""
+SUBSCRIPTIONS_PER_DEADLINE_CHECK = 1_000
 
 
 class Search(NamedTuple):
@@ -33,11 +32,11 @@ def list_page(
 
     A page begins behind a cursor, at an id, or at the beginning. It is read from one state of the index.
     """
-    found = _iter_matches(index, _find_position(index, start, index_version), search, deadline)
-    page = list(islice(found, limit))
-    has_more = len(page) == limit and next(found, None) is not None
+    matches = _iter_matches(index, _find_position(index, start, index_version), search, deadline)
+    page = list(islice(matches, limit))
+    has_more = len(page) == limit and next(matches, None) is not None
     return {
-        "subscriptions": [shown(listed.read()) for listed in page],
+        "subscriptions": [describe_subscription(listed.read()) for listed in page],
         "next": Cursor(page[-1].ordinal, index_version).encode() if has_more else None,
     }
 
@@ -56,21 +55,23 @@ def _find_position(index: Index, start: Cursor | str | int | None, index_version
     return start.ordinal
 
 
-def _iter_matches(index: Index, after: int, search: Search, deadline: float) -> Iterator[Listed]:
+def _iter_matches(index: Index, after: int, search: Search, deadline: float) -> Iterator[ListedSubscription]:
+    """Yield the subscriptions behind an ordinal that satisfy a search."""
     listing = iter_listing(index, after)
     text = None if search.text is None else search.text.casefold()
-    mentioning = None
+    mentioning_ids = None
     if search.mentions is not None or search.constant is not None:
-        given = {} if search.constant is None else {"constant": search.constant}
-        mentioning = set(index.inspect.find_mentions(search.mentions, **given))
-    while some := list(islice(listing, CLOCK_INTERVAL)):
+        options = {} if search.constant is None else {"constant": search.constant}
+        mentioning_ids = set(index.inspect.find_mentions(search.mentions, **options))
+    while chunk := list(islice(listing, SUBSCRIPTIONS_PER_DEADLINE_CHECK)):
         if time.monotonic() > deadline:
             raise TooSlow("the search took too long; add `mentions` with an attribute to narrow the search")
-        if mentioning is not None:
-            some = [listed for listed in some if listed.id in mentioning]
+        if mentioning_ids is not None:
+            chunk = [listed for listed in chunk if listed.id in mentioning_ids]
         if search.subscriber is not None:
-            ids = {*subscribers(index, [listed.id for listed in some]).get(search.subscriber, ())}
-            some = [listed for listed in some if listed.id in ids]
-        for listed in some:
+            groups = group_ids_by_subscriber(index, [listed.id for listed in chunk])
+            ids = {*groups.get(search.subscriber, ())}
+            chunk = [listed for listed in chunk if listed.id in ids]
+        for listed in chunk:
             if text is None or text in listed.text.casefold() or text in str(listed.id).casefold():
                 yield listed

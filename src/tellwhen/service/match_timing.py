@@ -1,4 +1,4 @@
-"""How long has matching taken lately?"""
+"""Measurement of how long matching takes, which decides whether it runs in the event loop or in a thread."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
+
+LATEST_RUN_WEIGHT = 0.25
 
 
-class Pace:
-    """The seconds that something takes on average, the last times counting most."""
+class MatchTiming:
+    """An exponential moving average of CPU time, in `seconds`."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
-    def timed(self, run: Callable[[], Found]) -> Found:
-        """Run it. By the time of the processor: to wait for other threads is not its fault."""
+    def measure(self, run: Callable[[], Result]) -> Result:
+        """Call a function and add its CPU time to the average; waiting for other threads does not count."""
         begin = time.thread_time()
-        found = run()
-        self.seconds += 0.25 * (time.thread_time() - begin - self.seconds)
-        return found
+        result = run()
+        self.seconds += LATEST_RUN_WEIGHT * (time.thread_time() - begin - self.seconds)
+        return result

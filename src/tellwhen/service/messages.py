@@ -1,4 +1,4 @@
-"""What is told to those who listen? Messages of server-sent events, each written once for all who hear of it."""
+"""Server-sent events for listeners."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from tellwhen.service.json_output import json_bytes
+from tellwhen.service.json_output import encode_json
 
 
-class News:
-    """An event, and the ids of what it matched."""
+class MatchMessage:
+    """A published event and the ids of its matches. All listeners with the same matches share one message."""
 
     def __init__(self, event: Mapping[str, Any], matches: list[Any]) -> None:
         self.event, self.matches = event, matches
 
     @cached_property
-    def written(self) -> bytes:
-        return message("match", {"event": self.event, "matches": self.matches})
+    def encoded(self) -> bytes:
+        """The message as a server-sent event, encoded at the first use."""
+        return encode_message("match", {"event": self.event, "matches": self.matches})
 
 
-def message(kind: str, data: Any) -> bytes:
-    return b"event: %b\ndata: %b\n\n" % (kind.encode(), json_bytes(data))
+def encode_message(kind: str, data: Any) -> bytes:
+    """Return a server-sent event with data in JSON."""
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), encode_json(data))

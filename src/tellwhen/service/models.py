@@ -1,4 +1,4 @@
-"""What is sent and answered? The bodies of the API, with examples."""
+"""Bodies of requests and responses."""
 
 from __future__ import annotations
 
@@ -17,129 +17,158 @@ Id = Annotated[
 Expression = Annotated[
     str | dict[str, Any],
     Field(
-        description="In the language of subscriptions, or its JSON form.",
+        description="An expression, as text or in its JSON form.",
         examples=["price < 20 AND genre IN ('classics', 'poetry')"],
     ),
 ]
-Event = Annotated[dict[str, Any], Field(examples=[{"price": 12, "genre": "classics", "tags": ["used"]}])]
+Event = Annotated[
+    dict[str, Any],
+    Field(description="Attributes with their values.", examples=[{"price": 12, "genre": "classics", "tags": ["used"]}]),
+]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
-def _numbers(given: Any) -> Any:
-    """Ends at the first that is none: to describe a million errors takes a minute, and a few gigabytes."""
-    for name, value in given.items() if isinstance(given, dict) else ():
+def _check_weights(weights: Any) -> Any:
+    """Raise an error for the first weight that is not a finite number.
+
+    Pydantic would describe every wrong weight: for a million of them, this takes a minute and gigabytes of memory.
+    """
+    for name, value in weights.items() if isinstance(weights, dict) else ():
         if not isinstance(value, int | float) or isinstance(value, bool) or not -inf < value < inf:
-            told = {"name": abbreviate(name), "value": abbreviate(value)}
-            raise PydanticCustomError("number", "{name} is weighed by a number, not by {value}", told)
-    return given
+            context = {"name": abbreviate(name), "value": abbreviate(value)}
+            raise PydanticCustomError("number", "the weight of {name} must be a finite number, not {value}", context)
+    return weights
 
 
-Weights = Annotated[dict[str, Finite], BeforeValidator(_numbers)]
+Weights = Annotated[dict[str, Finite], BeforeValidator(_check_weights)]
 Where = Annotated[
     dict[str, Any] | None,
-    Field(description="Only subscriptions whose payloads have these values.", examples=[{"subscriber": "ann"}]),
+    Field(
+        description="Only subscriptions whose payloads have these values; a list stands for any of its values.",
+        examples=[{"subscriber": "ann"}],
+    ),
 ]
 
 
-class Body(BaseModel):
-    """A name that is not known is an error: it is probably misspelt."""
+class RequestBody(BaseModel):
+    """A body without unknown fields: an unknown field is probably misspelt."""
 
     model_config = ConfigDict(extra="forbid")
 
     @model_validator(mode="before")
     @classmethod
-    def _refuse_unknown(cls, given: Any) -> Any:
-        """Ends at the first: as above."""
-        for name in given if isinstance(given, dict) else ():
+    def _reject_unknown_field(cls, fields: Any) -> Any:
+        """Raise an error for the first unknown field; pydantic would describe all of them, as with weights."""
+        for name in fields if isinstance(fields, dict) else ():
             if name not in cls.model_fields:
-                told = {"name": abbreviate(name), "there": ", ".join(cls.model_fields)}
-                raise PydanticCustomError("unknown", "there is no {name} here, but {there}", told)
-        return given
+                context = {"name": abbreviate(name), "fields": ", ".join(cls.model_fields)}
+                raise PydanticCustomError("unknown", "unknown field {name}; the fields are {fields}", context)
+        return fields
 
 
 # subscriptions
 
 
-class Given(Body):
-    """What a subscription says, without its id."""
+class SubscriptionFields(RequestBody):
+    """A subscription without its id."""
 
     expression: Expression
-    score: Finite | None = Field(None, description="What it is worth: `top-k` takes the highest.", examples=[2.5])
-    weights: Weights | None = Field(None, description="Of its attributes, for relaxed ranking.")
+    score: Finite | None = Field(
+        None, description="`POST /v1/top-k` returns the highest scores; 0 by default.", examples=[2.5]
+    )
+    weights: Weights | None = Field(None, description="Weights of attributes for relaxed ranking; 1 each by default.")
     payload: dict[str, Any] | None = Field(
         None,
-        description="JSON of your own; `subscriber` in it says who hears of matches.",
+        description="An object of your own; listeners can ask for the matches of its `subscriber`.",
         examples=[{"subscriber": "ann"}],
     )
 
 
-class Subscription(Given):
+class Subscription(SubscriptionFields):
+    """A subscription with its id."""
+
     id: Id
 
 
-class AddMany(Body):
+class AddManyRequest(RequestBody):
+    """Subscriptions to add."""
+
     subscriptions: Annotated[list[Subscription], FailFast()]
-    replace: bool = Field(False, description="Replace those whose ids are taken.")
+    replace: bool = Field(False, description="Replace existing subscriptions with the same ids.")
     errors: Literal["raise", "quarantine"] = Field(
-        "raise", description="One faulty subscription refuses all, or only itself."
+        "raise", description="A faulty subscription rejects all (`raise`), or only itself (`quarantine`)."
     )
 
 
-class RemoveMany(Body):
+class RemoveManyRequest(RequestBody):
+    """Ids of subscriptions to remove."""
+
     ids: Annotated[list[Id], FailFast()]
-    missing: Literal["raise", "ignore"] = "raise"
+    missing: Literal["raise", "ignore"] = Field("raise", description="An unknown id is an error, or is ignored.")
 
 
-class Score(Body):
+class Score(RequestBody):
+    """The new score of a subscription."""
+
     id: Id
     score: Finite
 
 
-class SetScores(Body):
+class SetScoresRequest(RequestBody):
+    """Scores to set."""
+
     scores: Annotated[list[Score], FailFast()]
-    missing: Literal["raise", "ignore"] = "raise"
+    missing: Literal["raise", "ignore"] = Field("raise", description="An unknown id is an error, or is ignored.")
 
 
 class Rejection(BaseModel):
-    """A row that is faulty, with all that it had."""
+    """A rejected subscription with the reason. The other fields are those of the request."""
 
     id: Any
     expression: Any
-    position: int | None
+    position: int | None = Field(description="Position of the error in the expression, in characters from 0.")
     reason: str
     score: Any = None
     weights: Any = None
     payload: Any = None
 
 
-class Added(BaseModel):
-    accepted: int
-    added: int = Field(description="How many more there are now: those that replaced others are not counted.")
+class AddManyResponse(BaseModel):
+    """The number of added subscriptions, and those that were rejected."""
+
+    accepted: int = Field(description="Number of subscriptions that were added or replaced others.")
+    added: int = Field(description="Number of new subscriptions, without those that replaced others.")
     rejected: list[Rejection]
 
 
-class Removed(BaseModel):
+class RemoveResponse(BaseModel):
+    """The number of removed subscriptions."""
+
     removed: int
 
 
-class Scored(BaseModel):
+class SetScoresResponse(BaseModel):
+    """The number of subscriptions with new scores."""
+
     scored: int
 
 
-class Shown(BaseModel):
-    """A subscription, as it is kept."""
+class StoredSubscription(BaseModel):
+    """A subscription of the index."""
 
     id: Id
     expression: str
-    score: float | None
+    score: float | None = Field(description="null if the score is infinite, because JSON has no infinity.")
     weights: dict[str, float]
     payload: dict[str, Any]
 
 
-class Page(BaseModel):
-    subscriptions: list[Shown]
+class SubscriptionPage(BaseModel):
+    """Some subscriptions, and the cursor of the next page."""
+
+    subscriptions: list[StoredSubscription]
     next: str | None = Field(
-        description="An opaque cursor: pass it as `start` to get the next page. None on the last page.",
+        description="An opaque cursor: pass it as `start` to get the next page. null on the last page.",
         examples=["AQAAAAAAAAACAAAAAAAAAABgvxJ4"],
     )
 
@@ -147,107 +176,138 @@ class Page(BaseModel):
 # events
 
 
-class Publish(Body):
+class PublishRequest(RequestBody):
+    """An event to match."""
+
     event: Event
     where: Where = None
     payload: bool = Field(False, description="Also return the payloads.")
-    limit: Annotated[int, Field(ge=0)] | None = Field(None, description="At most so many ids; all are counted.")
+    limit: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="Return at most this number of matches; `count` has all."
+    )
 
 
-class PublishMany(Body):
+class PublishManyRequest(RequestBody):
+    """Events to publish."""
+
     events: Annotated[list[Event], FailFast()]
     where: Where = None
 
 
-class TopK(Body):
+class TopKRequest(RequestBody):
+    """An event, and how to rank its matches."""
+
     event: Event
-    k: Annotated[int, Field(ge=1, le=10_000)] = 10
-    relaxed: bool = Field(False, description="Not all of a subscription need be true.")
-    weights: Weights | None = None
+    k: Annotated[int, Field(ge=1, le=10_000, description="Maximum number of matches.")] = 10
+    relaxed: bool = Field(False, description="Rank by weights, also subscriptions that are true only in part.")
+    weights: Weights | None = Field(
+        None,
+        description="Weights of the event's attributes, which multiply those of subscriptions; only with `relaxed`.",
+    )
     where: Where = None
 
 
 class Match(BaseModel):
+    """A matching subscription with its payload."""
+
     id: Id
     payload: dict[str, Any] | None = None
 
 
-class Matches(BaseModel):
-    """`matches` are ids, or objects of an id and its payload, in the order they were added."""
+class PublishResponse(BaseModel):
+    """The matches of an event, in the order in which subscriptions were added: ids, or ids with payloads."""
 
-    count: int
+    count: int = Field(description="Number of all matches.")
     matches: list[Id | Match]
-    truncated: bool = Field(description="Are there more matches than are shown?")
+    truncated: bool = Field(
+        description="Whether some matches are missing, because of `limit` or of the service's limit."
+    )
 
 
-class ManyMatches(BaseModel):
-    """For each event, the ids that it matches."""
+class PublishManyResponse(BaseModel):
+    """The ids of each event's matches."""
 
-    count: int
+    count: int = Field(description="Number of matches of all events.")
     matches: list[list[Id]]
 
 
-class Ranked(BaseModel):
+class RankedMatch(BaseModel):
+    """A matching subscription with its score."""
+
     id: Id
-    score: float | None = Field(description="null if it is infinite, which JSON cannot say.")
+    score: float | None = Field(description="null if the score is infinite, because JSON has no infinity.")
 
 
-class BestMatches(BaseModel):
-    matches: list[Ranked]
+class TopKResponse(BaseModel):
+    """The matches with the highest scores, the best first."""
+
+    matches: list[RankedMatch]
 
 
-# asking
+# expressions
 
 
-class Explain(Body):
-    """Of a subscription by its id, or of any expression."""
+class ExplainRequest(RequestBody):
+    """An event, and either the id of a subscription or an expression."""
 
     id: Id | None = None
     expression: Expression | None = None
     event: Event
 
 
-class Reason(BaseModel):
+class ExplanationNode(BaseModel):
+    """A part of an expression with its value for the event."""
+
     label: str
-    value: bool | None = Field(description="null is undefined: something that it asks for is missing.")
+    value: bool | None = Field(description="null for undefined: the event lacks a value that this part needs.")
     note: str
-    parts: list[Reason]
+    parts: list[ExplanationNode]
 
 
-class Explained(BaseModel):
-    value: bool | None
-    tree: Reason
+class ExplainResponse(BaseModel):
+    """The value of an expression for an event, as a tree and as text."""
+
+    value: bool | None = Field(description="null for undefined.")
+    tree: ExplanationNode
     text: str
 
 
-class Validate(Body):
+class ExpressionRequest(RequestBody):
+    """An expression to check or to try."""
+
     expression: Expression
 
 
-class ErrorAt(BaseModel):
+class ExpressionFault(BaseModel):
+    """An error in an expression."""
+
     message: str
-    position: int | None
+    position: int | None = Field(description="Position of the error in the expression, in characters from 0.")
 
 
-class Validated(BaseModel):
+class ValidateResponse(BaseModel):
+    """The error of an expression, or hints at probable mistakes."""
+
     ok: bool
-    error: ErrorAt | None
+    error: ExpressionFault | None
     hints: list[str]
     attributes: list[str]
-    text: str | None = Field(description="As it is understood.")
+    text: str | None = Field(description="The expression as the service reads it.")
 
 
-class DryRun(BaseModel):
-    """How many of the events that were published last would have matched."""
+class DryRunResponse(BaseModel):
+    """The number of recent events that the expression would have matched, with examples."""
 
-    events: int
+    events: int = Field(description="Number of recent events that were tried.")
     matches: int
     examples: list[dict[str, Any]]
 
 
-class Refusal(BaseModel):
-    """Every error."""
+class ErrorResponse(BaseModel):
+    """The body of every error."""
 
-    error: str = Field(examples=["ParseError"])
+    error: str = Field(description="Name of the error's class.", examples=["ParseError"])
     message: str = Field(examples=["expected a constant or an attribute, found the end of the text"])
-    position: int | None = None
+    position: int | None = Field(
+        None, description="Position of the error in the expression, in characters from 0; null for other errors."
+    )

@@ -1,6 +1,6 @@
-"""How long may a client take to send the head of a request, and to read an answer?
+"""Timeouts for clients that send the head of a request too slowly, or do not read their responses.
 
-The server below us would wait, and keep what was sent or is unread, for ever.
+Uvicorn has no such timeouts: it would keep the connection and its data forever.
 """
 
 from __future__ import annotations
@@ -13,130 +13,142 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-HEAD_BYTES = 64 << 10
-HEAD_SECONDS = 30.0
-UNREAD_SECONDS = 60.0
-"""For so long, one may read nothing of what was sent."""
-STREAMS = ("/v1/live",)
-"""Paths whose answers do not end."""
+HEAD_BYTES_MAX = 64 << 10
+HEAD_TIMEOUT_SECONDS = 30.0
+"""A head must be complete 30 seconds after it began; the first one also 30 seconds after the connection was made."""
+READ_TIMEOUT_SECONDS = 60.0
+"""Disconnect a client that has read nothing of a waiting response for 60 seconds."""
+STREAM_PATHS = ("/v1/live",)
+"""Paths whose responses do not end."""
 
 
-class ImpatientProtocol(HttpToolsProtocol):
-    """Ends a connection whose next request does not begin with a whole head, in time and of a decent size, and one
-    over which nobody reads."""
+class TimeoutProtocol(HttpToolsProtocol):
+    """The HTTP protocol of uvicorn, with limits on the size and time of heads and on the time of reading."""
 
-    _late: asyncio.TimerHandle | None = None  # ends the connection if no head is complete by then
-    _is_head = False  # is a head being read?
-    _heads = 0  # that have begun
-    _bytes = 0  # of the pieces behind that in which a head began
-    _read = 0  # of its lines that are whole
-    _watch: asyncio.TimerHandle | None = None
-    _unread = 0  # when it was looked last
+    _head_timer: asyncio.TimerHandle | None = None  # aborts the connection if no head is complete by then
+    _is_in_head = False
+    _head_count = 0  # heads that have begun on this connection
+    _head_chunk_bytes = 0  # bytes of the current head, without the chunk of data in which it began
+    _head_line_bytes = 0  # bytes of the current head in complete lines
+    _read_timer: asyncio.TimerHandle | None = None
+    _unread_bytes = 0  # when the read timer was started
 
     def connection_made(self, transport: Any) -> None:
+        """Start the timer of the first head."""
         super().connection_made(transport)
-        self._wait()
+        self._start_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
-        self._stop_watching()
+        """Stop all timers."""
+        self._stop_head_timer()
+        self._stop_read_timer()
         super().connection_lost(exc)
 
     # heads
 
     def data_received(self, data: bytes) -> None:
-        before = self._heads if self._is_head else None
+        """Parse data, and abort the connection if the current head is too large."""
+        head_before = self._head_count if self._is_in_head else None
         super().data_received(data)
-        if self._is_head:
-            self._bytes += len(data) if self._heads == before else 0
-            if max(self._bytes, self._read) > HEAD_BYTES:
+        if self._is_in_head:
+            self._head_chunk_bytes += len(data) if self._head_count == head_before else 0
+            if max(self._head_chunk_bytes, self._head_line_bytes) > HEAD_BYTES_MAX:
                 self.transport.abort()
         is_idle = self.cycle is None or self.cycle.response_complete
-        if is_idle and self._late is None and not self.transport.is_closing():
-            self._wait()  # what came was no request, and the time of an idle connection is not counted any more
+        if is_idle and self._head_timer is None and not self.transport.is_closing():
+            # The data did not begin a request, and uvicorn has stopped its timer of idle connections.
+            self._start_head_timer()
 
     def on_message_begin(self) -> None:
+        """Start to count and time a new head."""
         super().on_message_begin()
-        self._is_head, self._bytes, self._read = True, 0, 0
-        self._heads += 1
-        self._wait()
+        self._is_in_head, self._head_chunk_bytes, self._head_line_bytes = True, 0, 0
+        self._head_count += 1
+        self._start_head_timer()
 
     def on_url(self, url: bytes) -> None:
-        self._read += len(url)
+        """Count the bytes of the address."""
+        self._head_line_bytes += len(url)
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._read += len(name) + len(value)
+        """Count the bytes of a header."""
+        self._head_line_bytes += len(name) + len(value)
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._is_head = False
-        self._stop_waiting()
-        if self.cycle is not None and not self.cycle.response_complete and self.cycle.scope["path"] in STREAMS:
-            self.transport.abort()  # its answer would never come, and it would not be noticed when the client leaves
+        """Stop the timer of the head; abort the connection if the request would wait behind an endless stream."""
+        self._is_in_head = False
+        self._stop_head_timer()
+        if self.cycle is not None and not self.cycle.response_complete and self.cycle.scope["path"] in STREAM_PATHS:
+            # The request would never be answered, and while it waits, uvicorn would not notice a disconnect.
+            self.transport.abort()
             return
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
+        """Pass on a part of the body, unless the connection is being closed."""
         if not self.transport.is_closing():
             super().on_body(body)
 
-    def _wait(self) -> None:
-        self._stop_waiting()
-        self._late = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+    def _start_head_timer(self) -> None:
+        self._stop_head_timer()
+        self._head_timer = self.loop.call_later(HEAD_TIMEOUT_SECONDS, self.transport.abort)
 
-    def _stop_waiting(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+    def _stop_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
 
-    # answers
+    # responses
 
     def pause_writing(self) -> None:
-        """More is written than the client reads."""
+        """Start the read timer: the buffer of unread data is full."""
         super().pause_writing()
-        self._look_later()
+        self._start_read_timer()
 
     def resume_writing(self) -> None:
-        """It has read most of it."""
-        self._stop_watching()
+        """Stop the read timer: the client has read most of the data."""
+        self._stop_read_timer()
         super().resume_writing()
 
     def on_response_complete(self) -> None:
+        """Start the read timer if the connection closes once the client has read the rest."""
         super().on_response_complete()
-        if self.transport.is_closing() and self.transport.get_write_buffer_size():  # it waits until all is read
-            self._look_later()
+        if self.transport.is_closing() and self.transport.get_write_buffer_size():
+            self._start_read_timer()
 
     def timeout_keep_alive_handler(self) -> None:
-        """The connection was idle for long; but perhaps the last answer is still being read."""
+        """Close an idle connection, unless the client is still reading the last response."""
         if not self.transport.get_write_buffer_size():
             return super().timeout_keep_alive_handler()
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
-        if self._watch is None:
-            self._look_later()
+        if self._read_timer is None:
+            self._start_read_timer()
         return None
 
-    def _look_later(self) -> None:
-        self._stop_watching()
-        self._unread = _unread(self.transport)
-        self._watch = self.loop.call_later(UNREAD_SECONDS, self._look)
+    def _start_read_timer(self) -> None:
+        self._stop_read_timer()
+        self._unread_bytes = _count_unread_bytes(self.transport)
+        self._read_timer = self.loop.call_later(READ_TIMEOUT_SECONDS, self._check_reading)
 
-    def _look(self) -> None:
-        left = self.transport.get_write_buffer_size()
-        if left and _unread(self.transport) >= self._unread:
-            self.transport.abort()  # to close it would wait until all is read
-        elif left:
-            self._look_later()
+    def _check_reading(self) -> None:
+        """Abort the connection if the client has read nothing since the timer was started."""
+        buffered_bytes = self.transport.get_write_buffer_size()
+        if buffered_bytes and _count_unread_bytes(self.transport) >= self._unread_bytes:
+            self.transport.abort()  # `close` would wait until the client has read everything
+        elif buffered_bytes:
+            self._start_read_timer()
         else:
-            self._stop_watching()
+            self._stop_read_timer()
 
-    def _stop_watching(self) -> None:
-        if self._watch is not None:
-            self._watch.cancel()
-            self._watch = None
+    def _stop_read_timer(self) -> None:
+        if self._read_timer is not None:
+            self._read_timer.cancel()
+            self._read_timer = None
 
 
-def _unread(transport: Any) -> int:
-    """Bytes that were written, and did not arrive yet: those that wait here, and those that the system keeps."""
-    kept = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))
-    return int(transport.get_write_buffer_size()) + int.from_bytes(kept, sys.byteorder)
+def _count_unread_bytes(transport: Any) -> int:
+    """Return the bytes that were written and have not arrived: in the transport's buffer and in the kernel's."""
+    kernel_bytes = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))
+    return int(transport.get_write_buffer_size()) + int.from_bytes(kernel_bytes, sys.byteorder)

@@ -1,4 +1,4 @@
-"""What do all paths share? How a body is read, how long work is kept from holding up others, how a change is made."""
+"""Helpers of all routes: running work within the time limit, submitting changes, and building responses."""
 
 from __future__ import annotations
 
@@ -15,100 +15,106 @@ from fastapi.responses import Response
 
 from tellwhen.errors import abbreviate
 from tellwhen.service import changes
-from tellwhen.service.errors import MalformedRequest, TooSlow, status_of
-from tellwhen.service.json_output import json_bytes
-from tellwhen.service.match_timing import Pace
+from tellwhen.service.errors import MalformedRequest, TooSlow, get_status
+from tellwhen.service.json_output import encode_json
+from tellwhen.service.match_timing import MatchTiming
 from tellwhen.service.settings import Limits
 from tellwhen.service.tenants import Tenant
 
-ASKING_THREADS, MATCHING_THREADS = 4, 2
-QUICK_SECONDS, QUICK_BYTES = 0.002, 8 << 10
-"""Where matching takes longer than this on average, or a request is larger, it is done beside the loop that answers
-everybody."""
+QUERY_THREADS = 4
+MATCH_THREADS = 2
+INLINE_SECONDS_MAX = 0.002
+INLINE_BYTES_MAX = 8 << 10
+"""Match in the event loop, which is faster, if matching takes less than 2 ms on average and a request is small."""
 
-Found = TypeVar("Found")
-IdType = Annotated[Literal["str", "int"], Query(description="Are the ids in the address strings, or integers?")]
+Result = TypeVar("Result")
+IdType = Annotated[
+    Literal["str", "int"], Query(description="Type of the ids in the address: strings (`str`) or integers (`int`).")
+]
 
 
-class Service:
-    """What the routes share."""
+class RequestRunner:
+    """Runs the work of requests, in threads or in the event loop, within the time limit."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        # Two, so that those who publish never wait for those who search or explain.
-        self._asking = ThreadPoolExecutor(ASKING_THREADS, thread_name_prefix="tellwhen-ask")
-        self._matching = ThreadPoolExecutor(MATCHING_THREADS, thread_name_prefix="tellwhen-match")
+        # Separate pools, so that events never wait for searches or explanations.
+        self._query_pool = ThreadPoolExecutor(QUERY_THREADS, thread_name_prefix="tellwhen-ask")
+        self._match_pool = ThreadPoolExecutor(MATCH_THREADS, thread_name_prefix="tellwhen-match")
 
     def close(self) -> None:
-        for pool in (self._asking, self._matching):
+        """Cancel waiting work; do not wait for running work."""
+        for pool in (self._query_pool, self._match_pool):
             pool.shutdown(wait=False, cancel_futures=True)
 
-    async def beside(self, run: Callable[[float], Found], pool: ThreadPoolExecutor | None = None) -> Found:
-        """Run something that may take long, in a thread: it is told when it must end."""
-        ends = time.monotonic() + self.limits.seconds
+    async def run_in_thread(self, run: Callable[[float], Result], pool: ThreadPoolExecutor | None = None) -> Result:
+        """Call a function in a thread; raise `TooSlow` at the time limit.
+
+        A thread cannot be stopped, so `run` gets the deadline (of `time.monotonic`) and should stop by itself.
+        """
+        deadline = time.monotonic() + self.limits.seconds
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self.limits.seconds):
-                return await loop.run_in_executor(pool or self._asking, run, ends)
+                return await loop.run_in_executor(pool or self._query_pool, run, deadline)
         except TimeoutError:
-            raise TooSlow(f"it took longer than {self.limits.seconds:g} seconds") from None
+            raise TooSlow(f"the request took longer than {self.limits.seconds:g} seconds") from None
 
-    async def quickly(self, pace: Pace, size: int, match: Callable[[], Found]) -> Found:
-        """Match an event of a request of this size, which is usually quick: here, unless it was not lately."""
-        if pace.seconds < QUICK_SECONDS and size <= QUICK_BYTES:
-            return pace.timed(match)
-        return await self.beside(lambda _: pace.timed(match), self._matching)
+    async def run_matching(self, timing: MatchTiming, request_bytes: int, match: Callable[[], Result]) -> Result:
+        """Match in the event loop if it is probably quick, and in a thread otherwise."""
+        if timing.seconds < INLINE_SECONDS_MAX and request_bytes <= INLINE_BYTES_MAX:
+            return timing.measure(match)
+        return await self.run_in_thread(lambda _: timing.measure(match), self._match_pool)
 
-    async def change(self, tenant: Tenant, change: changes.Change) -> Any:
-        """Make a change; when this returns, it is on disk."""
+    async def submit_change(self, tenant: Tenant, change: changes.Change) -> Any:
+        """Submit a change and return its result, once the change is on disk."""
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Any] = loop.create_future()
+        future: asyncio.Future[Any] = loop.create_future()
 
-        def done(result: Any) -> None:
-            def put() -> None:
-                if not answer.done():
-                    answer.set_result(result)
+        def deliver(result: Any) -> None:
+            def set_result() -> None:
+                if not future.done():
+                    future.set_result(result)
 
-            with suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(put)
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(set_result)
 
-        tenant.kept.submit(change, done)
+        tenant.storage.submit(change, deliver)
         try:
             async with asyncio.timeout(self.limits.seconds):
-                result = await answer
+                result = await future
         except TimeoutError:
-            raise TooSlow("the change was not finished in time; it may be made yet: ask for it later") from None
+            raise TooSlow("the change took too long; it may still be made, so check later whether it was") from None
         if isinstance(result, Exception):
             raise result
         tenant.metrics.changes.labels(change["do"]).inc(changes.count_subscriptions(change))
         return result
 
 
-def tenant_of(request: Request) -> Tenant:
-    found: Tenant = request.state.tenant
-    return found
+def get_tenant(request: Request) -> Tenant:
+    tenant: Tenant = request.state.tenant
+    return tenant
 
 
-def json_answer(content: Any, status: int = 200) -> Response:
-    return Response(json_bytes(content), status, media_type="application/json")
+def make_json_response(content: Any, status: int = 200) -> Response:
+    return Response(encode_json(content), status, media_type="application/json")
 
 
-def refusal(error: Exception) -> Response:
-    """The answer to what cannot be done."""
+def make_error_response(error: Exception) -> Response:
     content: dict[str, Any] = {
         "error": type(error).__name__,
         "message": getattr(error, "message", None) or str(error),
         "position": getattr(error, "position", None),
     }
-    answer = json_answer(content, status_of(error))
-    answer.raw_headers.extend(getattr(error, "headers", ()))
-    return answer
+    response = make_json_response(content, get_status(error))
+    response.raw_headers.extend(getattr(error, "headers", ()))
+    return response
 
 
-def id_of(text: str, id_type: str) -> Any:
-    """An id in an address, where all is text."""
+def parse_id(text: str, id_type: str) -> Any:
+    """Return the id that an address has as text."""
     if id_type == "str":
         return text
     if not re.fullmatch(r"-?[0-9]{1,20}", text):
-        raise MalformedRequest(f"{abbreviate(text)} is no integer, as id_type=int says")
+        raise MalformedRequest(f"{abbreviate(text)} is not an integer; remove id_type=int if the id is a string")
     return int(text)

@@ -1,4 +1,4 @@
-"""How is the service started? Where it listens, with which certificate, and what it refuses."""
+"""Start and stop of the service: its options, socket, certificate and HTTP server."""
 
 from __future__ import annotations
 
@@ -19,69 +19,104 @@ from tellwhen.errors import ArgumentError
 from tellwhen.index import Index
 from tellwhen.service.app import create_app
 from tellwhen.service.guard import is_loopback
-from tellwhen.service.protocol import ImpatientProtocol
+from tellwhen.service.protocol import TimeoutProtocol
 from tellwhen.service.settings import Limits
-from tellwhen.service.tenants import data_folder
+from tellwhen.service.tenants import resolve_data_folder
 
-SWITCH_SECONDS = 0.0005
+THREAD_SWITCH_SECONDS = 0.0005
+"""A change of many subscriptions runs Python code in a thread. Shorter turns of the threads let requests wait less."""
 KEEP_ALIVE_SECONDS = 75
-"""How long an idle connection stays."""
+"""Close an idle connection after 75 seconds."""
 SHUTDOWN_SECONDS = 3
-"""How long those who listen may take to leave."""
+"""Give open connections 3 seconds to end when the service stops."""
+SOCKET_BACKLOG = 2048
+"""Connections that may wait to be accepted."""
 
 
-def serve(folder: Path, *, ready: Callable[[str, str], None] = lambda address, what: None, **given: Any) -> None:
-    """Serve until the process is stopped. `ready` is called with the address and a few words about what is served; all
-    else as in `running`."""
-    # A change of many subscriptions is made in a thread, in Python: those who publish meanwhile wait for shorter turns.
-    sys.setswitchinterval(SWITCH_SECONDS)
-    config, listening = _prepared(folder, **given)
-    _Server(config, ready).run([listening])
+def serve(folder: Path, *, ready: Callable[[str, str], None] = lambda address, what: None, **options: Any) -> None:
+    """Serve an index until the process is stopped.
 
+    Parameters
+    ----------
+    folder
+        The folder of a service, a saved index, an index built on Spark, or an empty folder.
+    ready
+        Is called with the address and a description of what is served, once the service listens.
+    **options
+        The options of `run_in_background`.
 
-def running(folder: str | os.PathLike[str], **given: Any) -> Running:
-    """Start a service in a thread of this process, on any free port: for tests, and to try it out.
-
-    It takes the options of `tellwhen serve`: `host`, `port`, `limits`, `engine`, `schema`, `memory_limit`,
-    `accept_loss`, `certificate`, `private_key` and `console`.
+    Raises
+    ------
+    ArgumentError
+        If an option is invalid, the address is in use, or `host` is not local and there are no keys.
+    FormatError
+        If files of the service are damaged, or another service uses the folder.
     """
-    return Running(*_prepared(Path(folder), **{"port": 0, **given}))
+    sys.setswitchinterval(THREAD_SWITCH_SECONDS)
+    config, listening_socket = _prepare(folder, **options)
+    _Server(config, ready).run([listening_socket])
 
 
-class Running:
-    """A service that runs, at its `address`, until it is closed or the end of `with`."""
+def run_in_background(folder: str | os.PathLike[str], **options: Any) -> BackgroundService:
+    """Start a service in a thread of this process, on a free port unless `port` is given: for tests, and to try it out.
 
-    def __init__(self, config: uvicorn.Config, listening: socket.socket) -> None:
-        self._listening = listening
-        self._said: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
-        self._server = _Server(config, lambda address, what: self._said.put(address))
+    Parameters
+    ----------
+    folder
+        The folder of a service, a saved index, an index built on Spark, or an empty folder.
+    **options
+        The options of `tellwhen serve`: `host`, `port`, `limits`, `engine`, `schema`, `memory_limit`, `accept_loss`,
+        `certificate`, `private_key` and `console`.
+
+    Returns
+    -------
+    BackgroundService
+        The service, with its `address`. Call `close`, or use `with`.
+
+    Raises
+    ------
+    ArgumentError
+        If an option is invalid, the address is in use, or `host` is not local and there are no keys.
+    FormatError
+        If files of the service are damaged, or another service uses the folder.
+    """
+    return BackgroundService(*_prepare(Path(folder), **{"port": 0, **options}))
+
+
+class BackgroundService:
+    """A running service at `address`. It stops at `close` or at the end of a `with` statement."""
+
+    def __init__(self, config: uvicorn.Config, listening_socket: socket.socket) -> None:
+        self._socket = listening_socket
+        self._startup: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()  # the address or an error
+        self._server = _Server(config, lambda address, what: self._startup.put(address))
         self._thread = threading.Thread(target=self._run, name="tellwhen-service", daemon=True)
         self._thread.start()
-        address = self._said.get()
+        address = self._startup.get()
         if isinstance(address, BaseException):
             raise address
         self.address = address
 
     def _run(self) -> None:
         try:
-            self._server.run([self._listening])
-            self._said.put(OSError("the service did not start; the log says why"))
+            self._server.run([self._socket])
+            self._startup.put(OSError("the service did not start; its log has the reason"))
         except BaseException as error:
-            self._said.put(error)
+            self._startup.put(error)
 
-    def __enter__(self) -> Running:
+    def __enter__(self) -> BackgroundService:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Stop it, and wait until all is on disk."""
+        """Stop the service, and wait until its index is saved."""
         self._server.should_exit = True
         self._thread.join()
 
 
-def _prepared(
+def _prepare(
     folder: Path,
     *,
     host: str = "127.0.0.1",
@@ -95,29 +130,36 @@ def _prepared(
     private_key: Path | None = None,
     console: bool = True,
 ) -> tuple[uvicorn.Config, socket.socket]:
-    """All that can go wrong before it runs: nothing is left open then."""
+    """Check the options, bind the socket and open the index; after an error, nothing is left open."""
     if folder.is_file():
         raise ArgumentError(f"{folder} is a file; build an index of it first: tellwhen build {folder} -o index")
-    data = data_folder(folder)
+    data = resolve_data_folder(folder)
     if not is_loopback(host) and not (data / "keys.json").exists():
         raise ArgumentError(
-            f"{host} can be reached from other machines, and there are no keys; make one: "
+            f"other machines can reach {host}, and there are no keys; add one: "
             f"tellwhen keys add {data} NAME --role read --role publish --role manage"
         )
     if (certificate is None) != (private_key is None):
         raise ArgumentError("TLS needs two files: a certificate and its private key")
-    _raise_open_files()
-    _compile_what_is_hot(engine or "auto")
-    with ExitStack() as undone:
-        listening = undone.enter_context(_bound(host, port))
-        made = {"engine": engine, "schema": schema, "memory_limit": memory_limit, "accept_loss": accept_loss}
-        app = create_app(folder, limits, console=console, **made)
-        undone.pop_all()
+    _raise_open_file_limit()
+    _compile_kernels(engine or "auto")
+    with ExitStack() as stack:
+        listening_socket = stack.enter_context(_bind_socket(host, port))
+        app = create_app(
+            folder,
+            limits,
+            engine=engine,
+            schema=schema,
+            memory_limit=memory_limit,
+            accept_loss=accept_loss,
+            console=console,
+        )
+        stack.pop_all()  # keep the socket open
     config = uvicorn.Config(
         app,
         ssl_certfile=certificate,
         ssl_keyfile=private_key,
-        http=ImpatientProtocol,
+        http=TimeoutProtocol,
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -126,19 +168,19 @@ def _prepared(
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         lifespan="on",
     )
-    return config, listening
+    return config, listening_socket
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bind_socket(host: str, port: int) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=2048)
+        return socket.create_server((host, port), family=family, backlog=SOCKET_BACKLOG)
     except OSError as error:
-        raise ArgumentError(f"{host}:{port} cannot be listened on: {error.strerror or error}") from None
+        raise ArgumentError(f"the service cannot listen on {host}:{port}: {error.strerror or error}") from None
 
 
-def _compile_what_is_hot(engine: str) -> None:
-    """Before it listens: the first request would have to wait for it, and all others with it."""
+def _compile_kernels(engine: str) -> None:
+    """Compile the kernels of matching before the service listens; all requests would wait while the first compiles."""
     index = Index(engine).add("a", "x = 1 AND y > 2", score=1.0)
     event = {"x": 1, "y": 3}
     index.match(event)
@@ -147,27 +189,29 @@ def _compile_what_is_hot(engine: str) -> None:
 
 
 class _Server(uvicorn.Server):
-    """Says where it listens, once it does, and ends streams before it stops."""
+    """A server that calls `ready` once it listens, and ends the streams of listeners before it stops."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[str, str], None]) -> None:
         super().__init__(config)
-        self._app: Any = config.app
+        self._guard: Any = config.app
         self._ready = ready
 
     async def startup(self, sockets: Any = None) -> None:
+        """Start to listen, and call `ready` with the address."""
         await super().startup(sockets)
         if self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             scheme = "https" if self.config.ssl_certfile else "http"
-            self._ready(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}", self._app.summary)
+            self._ready(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}", self._guard.summary)
 
     async def shutdown(self, sockets: Any = None) -> None:
-        self._app.end()
+        """End the streams of listeners, which have no end of their own, and stop."""
+        self._guard.close_listeners()
         await super().shutdown(sockets)
 
 
-def _raise_open_files() -> None:
-    """Each listener is an open file."""
+def _raise_open_file_limit() -> None:
+    """Raise the limit of open files to the highest allowed value, because each connection is an open file."""
     with suppress(ValueError, OSError):
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))

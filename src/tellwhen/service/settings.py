@@ -1,4 +1,4 @@
-"""What may be set? Limits, with what they guard against."""
+"""Limits of the service."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """How much may be asked for at once."""
+    """Limits of requests, responses and listeners of a service."""
 
     body: int = 16 << 20
-    """Bytes of a request about many subscriptions, or with many events."""
+    """Bytes of a request with many subscriptions or many events."""
     single: int = 1 << 20
-    """Bytes of any other request: while it is read, everybody waits."""
+    """Bytes of any other request. It is parsed in the event loop, so all other requests wait meanwhile."""
     events: int = 10_000
     """Events in one request."""
     subscriptions: int = 100_000
     """Subscriptions in one request."""
     results: int = 100_000
-    """Ids in one answer; the rest are counted."""
+    """Ids in one response; `count` has the number of all."""
     payloads: int = 10_000
-    """Payloads in one answer."""
+    """Payloads in one response."""
     payload_bytes: int = 16 << 20
-    """Bytes of the payloads in one answer."""
+    """Bytes of all payloads in one response."""
     expression: int = 100_000
     """Characters of one expression, as text or as JSON."""
     filter: int = 2_000
-    """Characters of the filter of one who listens."""
+    """Characters of a listener's filter."""
     filters: int = 1_000
     """Listeners with a filter."""
     seconds: float = 30.0
-    """A request: to arrive, and to be answered."""
+    """Seconds for a request to arrive, and again for it to be answered."""
     rate: float | None = None
-    """Requests per second of one key; None for any number."""
+    """Requests per second of one key; None for no limit."""
     listeners: int = 20_000
-    """Connections that wait for live matches."""
+    """Connections that listen for live matches."""
     recent: int = 1_000
-    """Events that are kept to try expressions on."""
+    """Recent events that are remembered for dry runs."""
     remembered: int = 16 << 10
-    """Bytes of the request of an event that is kept for that; larger ones are not."""
+    """Bytes of a request whose event is remembered for dry runs; events of larger requests are not."""

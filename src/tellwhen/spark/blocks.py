@@ -25,7 +25,7 @@ from tellwhen.index.payloads import Payloads
 from tellwhen.index.subscriptions import ParsedSubscription, parse_subscription
 from tellwhen.language.schema import Schema
 from tellwhen.persistence import directory
-from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
+from tellwhen.persistence.attributes import collect_dictionary_arrays, describe_attributes, restore_attributes
 from tellwhen.spark.columns import (
     get_id_type,
     select_parsed,
@@ -122,7 +122,7 @@ def write_block(folder: Path, subscriptions: Iterable[Row], schema: Schema) -> i
         ids.extend([subscription.id for subscription in parsed])
         texts.extend([subscription.text for subscription in parsed])
     attributes = store.attributes
-    dictionaries = dictionary_arrays(attributes)
+    dictionaries = collect_dictionary_arrays(attributes)
     start, data = texts.arrays()
     parts: dict[str, dict[str, np.ndarray]] = {
         "store": store.arrays(),
@@ -132,7 +132,7 @@ def write_block(folder: Path, subscriptions: Iterable[Row], schema: Schema) -> i
         "dictionaries": dictionaries,
     }
     meta = {
-        "attributes": attributes_meta(attributes),
+        "attributes": describe_attributes(attributes),
         "schema": schema.as_json(),
         "registers": store.registers,
         "version": store.version,
@@ -153,7 +153,7 @@ def read_block(folder: Path) -> Block:
     """Open a block, mapped into memory."""
     parts, meta = directory.load(folder, verify=False)
     store = Store(Schema.from_json(meta["schema"]))
-    attributes = restored_attributes(meta["attributes"], parts["dictionaries"])
+    attributes = restore_attributes(meta["attributes"], parts["dictionaries"])
     store.restore(parts["store"], attributes, meta["registers"], meta["version"])
     texts = Texts(parts["texts"]["start"], parts["texts"]["data"])
-    return Block(store, Ids.restored(parts["ids"]), texts, Payloads.restored(parts["payloads"]))
+    return Block(store, Ids.restore(parts["ids"]), texts, Payloads.restore(parts["payloads"]))

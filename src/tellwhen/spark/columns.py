@@ -144,5 +144,5 @@ def select_operations(name: str) -> Column:
 
 def convert_ids(ids: Ids, type: IdType, slots: I32 | None = None) -> pa.Array:
     """Return the ids of slots, by default of all, in the form that Spark accepts: strings with 32-bit offsets."""
-    column = ids.column(np.arange(len(ids), dtype=np.int32) if slots is None else slots, type)
+    column = ids.to_arrow(np.arange(len(ids), dtype=np.int32) if slots is None else slots, type)
     return column.cast(pa.string()) if type == "str" else column

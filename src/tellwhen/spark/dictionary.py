@@ -22,7 +22,7 @@ from tellwhen.compile.attributes import LABELLED_KINDS, Attributes, DomainKey
 from tellwhen.compile.dictionary import LabelMoves, spread_labels
 from tellwhen.containers.texts import Texts
 from tellwhen.persistence import directory
-from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays
+from tellwhen.persistence.attributes import collect_dictionary_arrays, describe_attributes
 from tellwhen.profile import Profile
 from tellwhen.spark.blocks import Blocks
 from tellwhen.spark.tasks import Task, make_rows, map_batches, run_tasks
@@ -157,18 +157,11 @@ def extend_dictionary(before: Path, blocks: Blocks) -> tuple[str, dict[int, Labe
     attributes = read_dictionary(before)
     moved: dict[int, LabelMoves] = {}
     for block in range(len(blocks)):
-        added = blocks.read(block).store.attributes
-        for number, key in enumerate(added.list_domain_keys()):
-            domain = attributes.get_or_create_by_key(key)
-            if key.kind in LABELLED_KINDS:
-                dictionary = attributes.get_dictionary(domain)
-                new = dictionary.find_missing(added.get_dictionary(number).keys)
-                if new and not dictionary.add(new):
-                    after, moves = dictionary.relabel(new)
-                    attributes = attributes.copy_with_dictionary(after)
-                    earlier = moved.get(domain)
-                    moved[domain] = moves if earlier is None else LabelMoves(earlier.old, moves.map_points(earlier.new))
-    folder = write_dictionary(blocks.staged, attributes, dictionary_arrays(attributes), read_profile(before))
+        attributes, all_moves = attributes.extend(blocks.read(block).store.attributes)
+        for domain, moves in all_moves:
+            earlier = moved.get(domain)
+            moved[domain] = moves if earlier is None else LabelMoves(earlier.old, moves.map_points(earlier.new))
+    folder = write_dictionary(blocks.staged, attributes, collect_dictionary_arrays(attributes), read_profile(before))
     return folder.name, moved
 
 
@@ -176,5 +169,5 @@ def write_dictionary(staged: Path, attributes: Attributes, arrays: dict[str, np.
     """Write a dictionary, and beside it the profile with which shards are built; return its folder."""
     folder = make_folder(staged, "dictionary")
     parts = {"dictionaries": arrays, "profile": {"json": np.frombuffer(profile.to_bytes(), dtype=np.uint8)}}
-    directory.save(folder, parts, {"attributes": attributes_meta(attributes)}, make=False)
+    directory.save(folder, parts, {"attributes": describe_attributes(attributes)}, make=False)
     return folder

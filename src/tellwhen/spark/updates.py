@@ -219,7 +219,7 @@ class _ShardUpdate(Task):
             covers = find_covers(after.store, read_routing(self._line, verify=False).stages)
             routes.append(covers.find_routes(after.store.find_alive()))
         routes += append_assigned(after, self._blocks, self._assignments, number)
-        after.expect(read_profile(self._dictionary))
+        after.set_profile(read_profile(self._dictionary))
         after.index_all()
         yield save_shard(staged, self._line, number, after, routes)
 

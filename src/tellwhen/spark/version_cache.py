@@ -20,7 +20,7 @@ from tellwhen.engines.shared.top_k import Best, find_best
 from tellwhen.errors import FormatError
 from tellwhen.index.shard import Shard
 from tellwhen.kernels.arrays import I32, I64, Events, Matches
-from tellwhen.relaxed.index import View
+from tellwhen.relaxed.index import StoreView
 from tellwhen.spark.columns import convert_ids
 from tellwhen.warehouse.leases import QUERY_PIN_PREFIX, pin_version, renew_lease
 from tellwhen.warehouse.opening import read_dictionary, read_shard
@@ -54,7 +54,7 @@ class OpenVersion:
         found, reader = self._open_shard(shard)
         k = min(k, max(1, self.version.shards[shard].subscriptions))
         if factors is not None:
-            return found.relaxed.best(View.of(found.store), events, k, factors)
+            return found.relaxed.rank(StoreView.from_store(found.store), events, k, factors)
         scores = found.store.scores
         return find_best(reader.list_tiers(scores.changes), events, k, scores.scores_by_slot)
 

@@ -282,7 +282,7 @@ def _replay(engine: str, script: Script, is_supported: list[bool], where: str, r
                 index.rebuild()
             if step.is_optimized:
                 index.optimize_for(step.events)
-            with index._contents.whole() as shard:
+            with index._contents.lock_shard() as shard:
                 shard.engines.verify()
             expected = [ids & supported.keys() for ids in step.matches]
             check_matches(index, known, step.events, f"{where}, step {number}", expected, rng)

@@ -19,7 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tellwhen.errors import ConflictError, FormatError
-from tellwhen.persistence.directory import write_checked
+from tellwhen.persistence.directory import write_json_file
 from tellwhen.warehouse.leases import find_versions_in_use, get_lease_file
 from tellwhen.warehouse.versions import (
     FORMAT,
@@ -107,7 +107,7 @@ def commit(staged: Path, version: Version, base: int | None, keep: int) -> Versi
         if version.quarantined:
             (root / QUARANTINE).mkdir(exist_ok=True)
             (staged / QUARANTINE).rename(get_quarantine_folder(root, number))
-        write_checked(
+        write_json_file(
             get_version_file(root, number),
             asdict(version) | {"version": number, "schema": version.schema.as_json()},
             FORMAT,

@@ -24,7 +24,7 @@ from tellwhen.index.payloads import Payloads
 from tellwhen.index.shard import Shard
 from tellwhen.kernels.arrays import I32
 from tellwhen.persistence import directory
-from tellwhen.persistence.attributes import restored_attributes
+from tellwhen.persistence.attributes import restore_attributes
 from tellwhen.persistence.paths import resolve_path
 from tellwhen.profile import Profile
 from tellwhen.warehouse.leases import renew_lease
@@ -54,9 +54,9 @@ def open_any(path: str | os.PathLike[str], verify: bool = True) -> Shard:
         return open_version(root, verify=verify)
     parts, meta = directory.load(root, verify)
     if "attributes" in meta:
-        return Shard.of_parts(parts, meta)
+        return Shard.join(parts, meta)
     dictionary = _find_dictionary(root.absolute())
-    return Shard.restored(parts, meta, read_dictionary(dictionary, verify), read_profile(dictionary))
+    return Shard.restore(parts, meta, read_dictionary(dictionary, verify), read_profile(dictionary))
 
 
 def open_version(path: str | os.PathLike[str], version: int | None = None, *, verify: bool = True) -> Shard:
@@ -82,7 +82,7 @@ def open_version(path: str | os.PathLike[str], version: int | None = None, *, ve
 def read_dictionary(folder: Path, verify: bool = True) -> Attributes:
     """Read the attributes that the shards of a version share, mapped into memory."""
     parts, meta = directory.load(folder, verify)
-    return restored_attributes(meta["attributes"], parts["dictionaries"])
+    return restore_attributes(meta["attributes"], parts["dictionaries"])
 
 
 def read_profile(folder: Path) -> Profile:
@@ -94,7 +94,7 @@ def read_profile(folder: Path) -> Profile:
 def read_shard(folder: Path, attributes: Attributes, verify: bool = True, profile: Profile | None = None) -> Shard:
     """Open one shard of a version, mapped into memory. Matching needs no profile."""
     parts, meta = directory.load(folder, verify)
-    return Shard.restored(parts, meta, attributes, profile)
+    return Shard.restore(parts, meta, attributes, profile)
 
 
 def copy_subscriptions(target: Shard, source: Subscriptions, slots: I32) -> None:

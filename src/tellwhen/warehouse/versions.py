@@ -27,7 +27,7 @@ from typing import NamedTuple
 from tellwhen.errors import FormatError, abbreviate
 from tellwhen.index.ids import IdType
 from tellwhen.language.schema import Schema
-from tellwhen.persistence.directory import MANIFEST, read_checked, write_checked
+from tellwhen.persistence.directory import MANIFEST, read_json_file, write_json_file
 from tellwhen.persistence.paths import resolve_path
 
 FORMAT = 4
@@ -126,7 +126,7 @@ def read_version(path: str | os.PathLike[str], version: int | None = None) -> Ve
     try:
         if number > head.last:
             raise FileNotFoundError
-        body = read_checked(get_version_file(root, number), FORMAT)
+        body = read_json_file(get_version_file(root, number), FORMAT)
     except FileNotFoundError:
         known = ", ".join(str(number) for number in list_version_numbers(root)) or "none"
         raise FormatError(f"{root} has no version {number}; there are {known}") from None
@@ -144,7 +144,7 @@ class Head(NamedTuple):
 def read_head(root: Path) -> Head:
     """Read which version is current, and which one was committed last."""
     try:
-        body = read_checked(root / CURRENT, FORMAT)
+        body = read_json_file(root / CURRENT, FORMAT)
     except (FileNotFoundError, NotADirectoryError):
         if (root / MANIFEST).exists():
             hint = "build it on Spark to match there, or open it with tellwhen.Index.load"
@@ -157,7 +157,7 @@ def read_head(root: Path) -> Head:
 
 def write_head(root: Path, head: Head) -> None:
     """Replace `current.json`, which commits a version or rolls back to it."""
-    write_checked(root / CURRENT, head._asdict(), FORMAT)
+    write_json_file(root / CURRENT, head._asdict(), FORMAT)
 
 
 def read_current_number(root: Path) -> int:

@@ -227,7 +227,7 @@ def test_the_shell():
         (["match", "index", "broken.jsonl"], "broken.jsonl, line 2: this is no JSON"),
         (["match", "index", "list.jsonl"], "list.jsonl, line 1: expected a JSON object"),
         (["match", "index", "half.parquet"], "half.parquet cannot be read as parquet"),
-        (["match", "index", "events.jsonl", "--event-id", "no"], "there is no column no to call events by"),
+        (["match", "index", "events.jsonl", "--event-id", "no"], "there is no column no for event_id"),
         (["match", "index", "events.jsonl", "--where", "tenant"], "--where takes name=value"),
         (["match", "index", "events.jsonl", "-o", "no/where.csv"], "No such file or directory"),
         (["match", "index", "latin.jsonl"], "latin.jsonl, line 2: this is no JSON"),
@@ -339,7 +339,7 @@ def test_no_matches_are_a_table_without_rows(suffix):
 def test_events_in_csv_are_called_by_a_column():
     Path("events.csv").write_text("id,price,city,qty\ne1,12,Rome,1\ne2,30,Rome,1\n")
     assert pairs(rows(run("match", "index", "events.csv", "--event-id", "id").stdout)) == MATCHES[:3]
-    assert "there is no column no to call events by; there are city, id" in read_errors(
+    assert "there is no column no for event_id; there are city, id" in read_errors(
         run("match", "index", "events.csv", "--event-id", "no", code=1)
     )
 
@@ -421,7 +421,7 @@ def test_mistakes_that_people_make():
         run("explain", "index", "cheap", "event.json", code=1)
     )
     os.makedirs("served/tenants/default")
-    assert "a service keeps its indexes in tenants/<name>/index" in read_errors(run("inspect", "served", code=1))
+    assert "the indexes of a service are in tenants/<name>/index" in read_errors(run("inspect", "served", code=1))
 
 
 @pytest.mark.usefixtures("work")
@@ -498,7 +498,7 @@ def test_ids_of_events_do_not_depend_on_others(monkeypatch):
     assert sorted(table["event_id"].to_pylist()) == sorted(event["id"] for event in found)
     assert pa.ipc.open_file("m.arrow").read_all().num_rows == 40
     lines("numbers.jsonl", [{"id": 1, "price": 1}, {"id": 2.5, "price": 1}])
-    assert "not of one type" in read_errors(run("match", "index", "numbers.jsonl", "--event-id", "id", code=1))
+    assert "must have one type" in read_errors(run("match", "index", "numbers.jsonl", "--event-id", "id", code=1))
 
 
 @pytest.mark.usefixtures("work")
@@ -556,7 +556,7 @@ def test_odd_ids_and_deep_events_are_told():
 def test_a_misspelt_name_of_the_payloads_is_told(caplog):
     assert run("match", "index", "events.jsonl", "--where", "tenat=7").stdout == ""
     assert [record.message for record in caplog.records] == [
-        "tellwhen: where= asks for tenat, which no payload has; did you mean tenant?; told once"
+        "tellwhen: where= asks for tenat, which no payload has; did you mean tenant?; logged once"
     ]
 
 

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+import tellwhen as tw
 from tellwhen.containers.text_blocks import TEXTS_PER_BLOCK, CompressedTexts
 
 pytestmark = pytest.mark.late
@@ -97,3 +98,19 @@ def test_a_reader_in_the_middle_of_a_block_that_is_dropped():
     texts._codec = Slow(texts._codec)
     assert texts[50] == "a50"
     assert [texts[i] for i in (0, 99, 100, 127, 128, 159)] == ["a0", "a99", "z0", "z27", "z28", "z59"]
+
+
+def test_an_index_without_texts_matches_and_does_not_show(tmp_path):
+    index = tw.Index(texts=False).add_many((i, f"x = {i % 3}") for i in range(300)).remove(4)
+    index.save(tmp_path / "i")
+    assert index.match({"x": 1})[:2] == [1, 7]
+    for loaded in index, tw.Index.load(tmp_path / "i"):
+        assert len(loaded) == 299
+        assert 5 in loaded
+        assert list(loaded)[:5] == [0, 1, 2, 3, 5]
+        for look in (lambda: loaded[5], lambda: list(loaded.iter_texts()), lambda: loaded.explain(5, {"x": 1})):  # noqa: B023
+            with pytest.raises(tw.MissingTextsError, match="stores no texts"):
+                look()
+        assert loaded.add("new", "x = 9").match({"x": 9}) == ["new"]
+        loaded.remove("new")
+    assert tw.Index().inspect.get_stats().keys() == index.inspect.get_stats().keys()

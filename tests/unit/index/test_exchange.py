@@ -48,7 +48,7 @@ def test_what_is_longer_than_a_user_may_write(tmp_path):
 
 
 def test_many_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("tellwhen.index.exchange.ROWS_AT_ONCE", 64)
+    monkeypatch.setattr("tellwhen.index.exchange.ROWS_PER_TABLE", 64)
     index = tw.Index().add_many({i: f"x > {i}" for i in range(1_000)})
     index.to_parquet(tmp_path / "i.parquet")
     assert dict(tw.Index.from_parquet(tmp_path / "i.parquet").iter_texts()) == dict(index.iter_texts())

@@ -64,7 +64,7 @@ def test_listings_survive_saving_and_copying(tmp_path: Path, with_replacement: b
 def test_an_index_that_was_saved_without_ordinals_is_listed_by_slot(tmp_path: Path) -> None:
     index = tw.Index().add_many(dict.fromkeys("abcd", "x > 1")).add("b", "x > 2", replace=True)
     shard = index._shard
-    arrays, meta = shard.parts()
+    arrays, meta = shard.split()
     for name in ("ordinal", "next_ordinal"):
         del arrays["ids"][name]
     directory.save(tmp_path / "old", arrays, meta)

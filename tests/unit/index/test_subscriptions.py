@@ -1,7 +1,9 @@
-"""The reader of subscriptions: every form of a row gives the same record, and errors name the subscription once."""
+"""Every form of a row gives the same record; errors name the subscription once; faulty rows are returned."""
 
 import enum
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -121,3 +123,110 @@ def test_a_parsed_expression_is_not_parsed_again_but_checked():
     assert parse_subscription(("a", "not an expression"), Schema(), expression).expression is expression
     with pytest.raises(tw.SchemaError, match="subscription 'a': "):
         parse_subscription(("a", "x > 1"), Schema.coerce({"x": "string"}), expression)
+
+
+ROWS = {"id": ["a", "b", "c"], "expression": ["x > 1", "x > 2", "x > 3"], "score": [1.0, None, 5.0], "more": [1, 2, 3]}
+
+
+WEIGHTS = pa.array([[("x", 2.0)], None, []], pa.map_(pa.string(), pa.float64()))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pa.table,
+        lambda rows: pa.RecordBatch.from_pydict(rows),
+        lambda rows: pa.table(rows).to_reader(),
+        pd.DataFrame,
+        pl.DataFrame,
+        pl.LazyFrame,
+    ],
+    ids=["table", "batch", "reader", "pandas", "polars", "lazy"],
+)
+def test_a_table_of_subscriptions(make):
+    index = tw.Index().add_many(make(ROWS))
+    assert index.top_k({"x": 9}) == [("c", 5.0), ("a", 1.0), ("b", 0.0)]
+    assert index.match({"x": 3}) == ["a", "b"]
+
+
+def test_weights_in_a_table():
+    table = pa.table(ROWS).append_column("weights", WEIGHTS)
+    assert tw.Index().add_many(table).get_subscription("a").weights == {"x": 2.0}
+    structs = pa.table(ROWS).append_column("weights", pa.array([{"x": 2.0}, None, {"x": None}]))
+    assert tw.Index().add_many(structs).get_subscription("a").weights == {"x": 2.0}
+
+
+@pytest.mark.parametrize(
+    "frame", [pa.table({"id": [1]}), pd.DataFrame({"key": [1], "expression": ["x = 1"]}), pa.table({})]
+)
+def test_a_table_without_its_columns(frame):
+    with pytest.raises(tw.ExpressionError, match="columns id and expression"):
+        tw.Index().add_many(frame)
+
+
+def test_a_frame_of_values_of_several_types():
+    frame = pd.DataFrame({"id": ["a", 2], "expression": ["x > 1", {"attribute": "x", "operator": ">", "value": 2}]})
+    assert tw.Index().add_many(frame).match({"x": 3}) == ["a", 2]
+
+
+FAULTY = [
+    ("good", "x > 1"),
+    ("broken", "x > 'one"),
+    ("good", "x > 5"),
+    ("typed", "x = 'one'"),
+    (1.5, "x > 1"),
+    ("scored", "x > 1", "high"),
+    ("weighed", "x > 1", 1, {"y": 1}),
+    ("json", '{"and": []}'),
+    ("missing", None),
+    "nothing",
+    ("old", "x > 2"),
+    ("fine", "x > 3"),
+]
+
+
+def test_faulty_rows_are_returned_and_the_others_added():
+    index = tw.Index(schema={"x": "int"}).add("old", "x = 0")
+    rejected = index.add_valid(FAULTY)
+    assert index.match({"x": 9}) == ["good", "fine"]
+    assert index.match({"x": 0}) == ["old"]
+    reasons = {str(one.id): one.reason for one in rejected}
+    assert [one.id for one in rejected] == [
+        "broken", "good", "typed", 1.5, "scored", "weighed", "json", "missing", None, "old"
+    ]  # fmt: skip
+    assert rejected[0][:4] == ("broken", "x > 'one", 4, "this string is never closed; a quote inside is written ''")
+    assert (rejected[4].score, rejected[5].score, rejected[5].weights) == ("high", 1, {"y": 1})
+    assert repr(rejected[0]).endswith("written ''\")")  # what it did not have is not shown
+    assert "score='high'" in repr(rejected[4])
+    assert "given twice" in reasons["good"]
+    assert "declared int" in reasons["typed"]
+    assert "a score is a number" in reasons["scored"]
+    assert "no attribute y to weigh" in reasons["weighed"]
+    assert "there is a subscription 'old' already" in reasons["old"]
+    assert not any(one.reason.startswith("subscription ") for one in rejected)
+    again = index.add_valid(FAULTY, replace=True)
+    assert len(again) == len(rejected) - 2
+    assert index.match({"x": 9}) == ["good", "old", "fine"]
+
+
+def test_odd_columns_are_told_row_by_row():
+    for weights in (["q"], [5], [True], [[1]], [["ab"]]):
+        table = pa.table({"id": ["a"], "expression": ["x = 1"], "weights": weights})
+        (rejected,) = tw.Index().add_valid(table)
+        assert rejected.id == "a"
+    for ids in (pa.array([2**62], pa.timestamp("s")), pa.array([0], pa.timestamp("s", "Nope/Zone"))):
+        assert len(tw.Index().add_valid(pa.table({"id": ids, "expression": ["x = 1"]}))) == 1
+    (rejected,) = tw.Index().add_valid([("a: b", "x >")])
+    assert rejected.reason.startswith("expected a constant")
+    mixed = pd.DataFrame({"id": ["a", 2], "expression": ["x > 1", "x > 2"], "score": [1.0, None]})
+    assert tw.Index().add_many(mixed).top_k({"x": 3}) == [("a", 1.0), (2, 0.0)]
+    with pytest.raises(tw.ExpressionError, match="there is no expression"):
+        tw.Index().add_many(mixed.drop(columns="expression"))
+
+
+def test_dicts_as_subscriptions():
+    rows = [{"id": "a", "expression": "x > 1", "payload": {"n": 1}}, {"id": "b", "expression": "x >"}, {"id": "c"}]
+    index = tw.Index()
+    found = index.add_valid([*rows, {"id": "d", "expression": None}])
+    assert [(one.id, one.expression) for one in found] == [("b", "x >"), ("c", None), ("d", None)]
+    assert index.match_with_payloads({"x": 2}) == [("a", {"n": 1})]

@@ -1,11 +1,9 @@
 """Description of an engine, and optimizing it for events."""
 
-import pyarrow as pa
 import pytest
 
 import tellwhen as tw
 from support import wait_for_upkeep
-from tellwhen.index.sampling import MOST, Recent
 
 pytestmark = pytest.mark.late
 
@@ -197,32 +195,6 @@ def test_other_engines_adapt_at_once(engine):
     index.match({"item": 1, "user": 2})
     assert index.optimize_for_recent_events().match({"item": 1, "user": 2}) == [81]
     assert index.profile.events == 1
-
-
-def test_recent_events_are_a_bounded_sample():
-    recent = Recent()
-    event = {"x": 1}
-    recent.note(event)
-    event["x"] = 2  # the user's own, afterwards
-    assert recent.profile().event_frequency == {"x": 1.0}
-    assert [value for value, _ in recent.profile().weights("x")] == [1]
-    for i in range(10 * MOST):
-        recent.note({"y": i})
-    assert recent.profile().events == MOST
-    recent.note_many([{"z": 1}] * 100_000)
-    assert recent.profile().events == MOST
-    assert recent.profile().event_frequency["z"] > 0.9
-    recent.note_many(pa.table({"w": range(100_000)}))
-    assert 0 < recent.profile().event_frequency["w"] < 0.2
-    recent.note_many(iter([]))
-
-
-def test_an_event_that_is_refused_is_not_among_the_recent_ones():
-    index = tw.Index().add(1, "x = 1")
-    index.match_many([{"x": 1}] * 10)
-    with pytest.raises(tw.EventError):
-        index.match_many([{"x": 1}, {1: 2}])
-    assert index.optimize_for_recent_events().profile.events == 10
 
 
 def test_a_description_has_the_bands():

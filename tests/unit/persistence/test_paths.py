@@ -6,7 +6,7 @@ import pytest
 
 import tellwhen as tw
 from tellwhen.persistence.paths import resolve_path
-from tellwhen.service.tenants import data_folder
+from tellwhen.service.tenants import resolve_data_folder
 from tellwhen.warehouse.opening import open_version
 from tellwhen.warehouse.versions import list_versions
 
@@ -40,7 +40,7 @@ def test_local_paths(given, expected):
         tw.Index().add("a", "x = 1").to_parquet,
         open_version,
         list_versions,
-        data_folder,
+        resolve_data_folder,
     ],
 )
 def test_urls_of_other_file_systems_are_refused(use, path, tmp_path, monkeypatch):

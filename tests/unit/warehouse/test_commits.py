@@ -21,7 +21,7 @@ from tellwhen.warehouse.versions import (
     read_current_number,
     read_head,
     read_version,
-    write_checked,
+    write_json_file,
 )
 
 
@@ -113,7 +113,7 @@ def test_an_index_of_an_older_tellwhen_has_not_noted_the_last_version(tmp_path, 
     root = tmp_path / "index"
     for _ in range(3):
         commit_new(root)
-    write_checked(root / CURRENT, {"version": 2}, FORMAT)  # rolled back by it
+    write_json_file(root / CURRENT, {"version": 2}, FORMAT)  # rolled back by it
     assert (numbers(root), read_head(root)) == ([1, 2, 3], Head(2, 3))
     kill_commit(root, monkeypatch)
     assert (numbers(root), read_head(root)) == ([1, 2, 3], Head(2, 3))

@@ -1,7 +1,7 @@
-"""How is an index kept up without anybody waiting? By a thread that lives while there is something to do.
+"""The background thread of an index: it ends when there is no more work, and a later change starts another one.
 
-The thread takes a piece of work from the index, runs it without any lock, and hands it back. Meanwhile it holds no
-reference to the index, so that an index that is no longer used can be freed. When the process ends, the thread stops
+The thread takes a piece of work from the index, runs it without any lock, and hands it back. While the work runs, the
+thread has no reference to the index, so that an unused index can be freed. When the process exits, the thread stops
 after the step that it is running.
 """
 
@@ -18,23 +18,31 @@ from tellwhen.index.maintenance.upkeep import ShardUpkeep
 
 log = logging.getLogger("tellwhen")
 
-Taking = Callable[[], ShardUpkeep | None]
-"""Gives the next piece of work. After None the thread ends, and a later change starts another."""
+TakeWork = Callable[[], ShardUpkeep | None]
+"""Returns the next piece of work; None if there is no more, after which the thread ends."""
 
-Finishing = Callable[[ShardUpkeep], bool]
-"""Takes over what was done; False if there is more to run first."""
+FinishWork = Callable[[ShardUpkeep], bool]
+"""Applies the result of a piece of work to the index; returns False if the work must first run another round."""
 
 _running: set[threading.Thread] = set()
 _is_exiting = threading.Event()
 
 
-def start(take: Taking, finish: Finishing) -> threading.Thread | None:
-    """Start a thread that works until there is nothing left to do. `take` and `finish` are methods of the index.
+def start(take: TakeWork, finish: FinishWork) -> threading.Thread | None:
+    """Start a thread that runs work until there is no more.
 
-    None if no thread can be started: the next change tries again.
+    Parameters
+    ----------
+    take, finish
+        Bound methods of the index; the thread has only weak references to them.
+
+    Returns
+    -------
+    Thread or None
+        None if the system starts no more threads. The next change tries again.
     """
     thread = threading.Thread(
-        target=_work, args=(WeakMethod(take), WeakMethod(finish)), name="tellwhen upkeep", daemon=True
+        target=_run_work, args=(WeakMethod(take), WeakMethod(finish)), name="tellwhen upkeep", daemon=True
     )
     _running.add(thread)
     try:
@@ -43,33 +51,33 @@ def start(take: Taking, finish: Finishing) -> threading.Thread | None:
         _running.discard(thread)
         if not isinstance(error, RuntimeError):
             raise
-        log.warning("tellwhen: an index is not kept up, since no thread can be started: %s", error)
+        log.warning("tellwhen: no thread can be started for the upkeep of an index: %s; matching may be slow", error)
         return None
     return thread
 
 
-def _work(take: WeakMethod[Taking], finish: WeakMethod[Finishing]) -> None:
+def _run_work(take: WeakMethod[TakeWork], finish: WeakMethod[FinishWork]) -> None:
     try:
-        while not _is_exiting.is_set() and (work := _called(take)) is not None:
+        while not _is_exiting.is_set() and (work := _call(take)) is not None:
             work.run()
-            while _called(finish, work) is False and not _is_exiting.is_set():
+            while _call(finish, work) is False and not _is_exiting.is_set():
                 work.run()
     except Exception:
-        # Nothing is lost: the index is as it was, and matching is only slower than it could be.
-        log.exception("tellwhen: an index could not be kept up; rebuild() does it in the foreground")
+        # The index is unchanged; only matching is slower than it could be.
+        log.exception("tellwhen: the upkeep of an index failed; call rebuild() to do it now")
     finally:
         _running.discard(threading.current_thread())
 
 
-def _called(method: WeakMethod[Any], *arguments: Any) -> Any:
-    """What it returns; None if its object is gone."""
-    there = method()
-    return None if there is None else there(*arguments)
+def _call(method: WeakMethod[Any], *arguments: Any) -> Any:
+    """Call a method and return its result; None if the object was freed."""
+    bound_method = method()
+    return None if bound_method is None else bound_method(*arguments)
 
 
 @atexit.register
-def _wait() -> None:
-    """A thread that is in compiled code when the interpreter ends would crash the process."""
+def _join_threads() -> None:
+    """Wait for all threads: one that runs compiled code when the interpreter exits would crash the process."""
     _is_exiting.set()
     for thread in list(_running):
         thread.join()

@@ -1,7 +1,6 @@
-"""What is done for a shard in the background, while others match with it and change it?
+"""Upkeep: background work on a shard, while other threads match with the shard and change it.
 
-Work on its engine, after which the shard is still the same one; or a compaction (`compaction.py`), after which another
-shard takes its place.
+The work is either on the engine, which stays in the shard, or a compaction (`compaction.py`), which replaces the shard.
 """
 
 from __future__ import annotations
@@ -13,24 +12,24 @@ from tellwhen.index.shard import Shard
 
 
 class ShardUpkeep(ABC):
-    """Work on a shard, in rounds of `run` and `finish`."""
+    """A piece of work on a shard, in rounds of `run` and `finish`."""
 
     def __init__(self, shard: Shard) -> None:
         self.shard = shard
         self.result: Shard | None = None
-        """The shard to go on with once the work is finished; None if a change has made it useless."""
+        """The shard of the index after the work; None before, and if a change has made the work useless."""
 
     @abstractmethod
     def run(self) -> None:
-        """The long part, in any thread: it reads only what never changes."""
+        """Do the long part in any thread. Read only what never changes."""
 
     @abstractmethod
     def finish(self) -> bool:
-        """The short part, while nobody changes the shard. False if there is more to run first."""
+        """Apply the result while no thread changes the shard; return False if another round must `run` first."""
 
 
 class EngineUpkeep(ShardUpkeep):
-    """Work on the engine of a shard."""
+    """A piece of work on the engine of a shard."""
 
     def __init__(self, shard: Shard, work: Upkeep) -> None:
         super().__init__(shard)
@@ -45,7 +44,7 @@ class EngineUpkeep(ShardUpkeep):
         return True
 
 
-def engine_upkeep(shard: Shard) -> EngineUpkeep | None:
-    """What there is to do for the engine of a shard, if anything."""
+def make_engine_upkeep(shard: Shard) -> EngineUpkeep | None:
+    """Return the next piece of work on the engine of a shard; None if there is no work."""
     work = shard.engines.upkeep()
     return None if work is None else EngineUpkeep(shard, work)

@@ -1,1 +1,1 @@
-"""Hot loops of relaxed matching."""
+"""Kernels of relaxed matching: write the code of parts, and rank the slots with a true part."""

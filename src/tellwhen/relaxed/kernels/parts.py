@@ -1,21 +1,21 @@
-"""Program -> the code of its parts, attribute by attribute."""
+"""Split a program into its parts, and write the code of each."""
 
 from __future__ import annotations
 
 from tellwhen.compile.kernels.tree import AND_NODE, CHILD, CHILDREN, KIND, LEAF, REGISTER_LEAF, read_tree
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.relaxed.arrays import ALL, KEEP, OPERATIONS, RECALL, SOME
+from tellwhen.relaxed.arrays import AND, LOAD, OPERATIONS, OR, STORE
 
 
 @inline
-def operation(kind, count):
-    """The word of an operation."""
-    return -1 - (OPERATIONS * count + kind)
+def encode_operation(kind, operand):
+    """Return the word of an operation on the last n values, or on register n."""
+    return -1 - (OPERATIONS * operand + kind)
 
 
 @inline
 def count_mentions(tree, rows, attribute_of, attribute, mentions):
-    """Count by node the children that mention an attribute; for a leaf, whether its predicate is on the attribute."""
+    """Count the children of each node that mention an attribute; for a leaf, 1 if its predicate is on the attribute."""
     nodes, roots = tree
     for n in range(rows - 1, -1, -1):
         kind, child = nodes[n, KIND], nodes[n, CHILD]
@@ -30,8 +30,8 @@ def count_mentions(tree, rows, attribute_of, attribute, mentions):
 
 
 @inline
-def put(code, at, word):
-    """Write a word if there is room: without any, words are only counted. Returns where the next one goes."""
+def append_word(code, at, word):
+    """Write a word unless `code` is empty, which only counts words; return the position of the next word."""
     if code.size:
         code[at] = word
     return at + 1
@@ -39,7 +39,7 @@ def put(code, at, word):
 
 @inline
 def write_tree(nodes, root, mentions, stack, code, at):
-    """Write what mentions the attribute below a root, in postfix form; returns where it ends."""
+    """Write the nodes below a root that mention the attribute, in postfix form; return the end of the code."""
     depth = 1
     stack[0] = root
     while depth:
@@ -54,17 +54,18 @@ def write_tree(nodes, root, mentions, stack, code, at):
         depth -= 1
         if n >= 0:
             child = nodes[n, CHILD]
-            at = put(code, at, child if nodes[n, KIND] == LEAF else operation(RECALL, child))
-        elif mentions[-1 - n] > 1:  # its children are written
-            at = put(code, at, operation(ALL if nodes[-1 - n, KIND] == AND_NODE else SOME, mentions[-1 - n]))
+            at = append_word(code, at, child if nodes[n, KIND] == LEAF else encode_operation(LOAD, child))
+        elif mentions[-1 - n] > 1:  # its children have been written
+            kind = AND if nodes[-1 - n, KIND] == AND_NODE else OR
+            at = append_word(code, at, encode_operation(kind, mentions[-1 - n]))
     return at
 
 
 @kernel
-def write_parts(subscriptions, slots, attribute_of, seen, scratch, slot_of, attribute, start, code):
-    """The parts of programs; returns how many parts and words of code there are. With empty arrays it only counts them.
+def write_parts(subscriptions, slots, attribute_of, last_slot, scratch, slot_of, attribute, start, code):
+    """Write the parts of programs; return the numbers of parts and of words of code. With empty arrays, only count.
 
-    `seen` has an element for each attribute, of which none is one of the slots.
+    `last_slot` has the last slot with a part on each attribute, by attribute; at first a number that is no slot.
     """
     tree, mentions, stack = scratch
     nodes, roots = tree
@@ -74,17 +75,17 @@ def write_parts(subscriptions, slots, attribute_of, seen, scratch, slot_of, attr
         begin, end = subscriptions.start[slot], subscriptions.start[slot + 1]
         rows, registers = read_tree(subscriptions.code, begin, end, tree)
         for n in range(rows):
-            if nodes[n, KIND] != LEAF or seen[attribute_of[nodes[n, CHILD]]] == slot:
+            if nodes[n, KIND] != LEAF or last_slot[attribute_of[nodes[n, CHILD]]] == slot:
                 continue
-            mine = attribute_of[nodes[n, CHILD]]
-            seen[mine] = slot
-            count_mentions(tree, rows, attribute_of, mine, mentions)
+            rank = attribute_of[nodes[n, CHILD]]
+            last_slot[rank] = slot
+            count_mentions(tree, rows, attribute_of, rank, mentions)
             for r in range(registers):
                 if mentions[roots[r]] > 0:
                     at = write_tree(nodes, roots[r], mentions, stack, code, at)
-                    at = put(code, at, operation(KEEP, r))
+                    at = append_word(code, at, encode_operation(STORE, r))
             at = write_tree(nodes, 0, mentions, stack, code, at)
             if code.size:
-                slot_of[parts], attribute[parts], start[parts + 1] = slot, mine, at
+                slot_of[parts], attribute[parts], start[parts + 1] = slot, rank, at
             parts += 1
     return parts, at

@@ -1,4 +1,4 @@
-// What is shown? The key form, or one of four views, by the address: #test, #subscriptions, #live, #dashboard.
+// The page: the form for the key, or one of four views, by the address: #test, #subscriptions, #live, #dashboard.
 import { view as dashboard } from "./dashboard.js";
 import { view as live } from "./live.js";
 import { $ } from "./page.js";
@@ -10,7 +10,7 @@ const VIEWS = { test, subscriptions, live, dashboard };
 const RETRY_SECONDS = 5;
 
 let current = null;
-let given = null; // what a view hands to the next
+let given = null; // data that one view passes to the next
 let isStarted = false;
 
 // signing in
@@ -28,7 +28,7 @@ async function start() {
 function begin(about) {
   const roles = about.roles.length < 3 ? [`may ${about.roles.join(" and ")}`] : [];
   const parts = [`tenant ${about.tenant}`, ...roles, `version ${about.version}`];
-  $("about").textContent = parts.map((one) => one.replaceAll(" ", "\u00a0")).join(" · "); // it wraps between them
+  $("about").textContent = parts.map((one) => one.replaceAll(" ", "\u00a0")).join(" · "); // so that lines break only between the parts
   $("sign-in").hidden = true;
   $("sign-out").hidden = !key.get();
   $("views").hidden = false;
@@ -37,7 +37,7 @@ function begin(about) {
   route();
 }
 
-function signIn(message = key.get() ? "This key is not known to the service any more." : "") {
+function signIn(message = key.get() ? "The service no longer knows this key." : "") {
   leave();
   for (const name of Object.keys(VIEWS)) $(`view-${name}`).hidden = true;
   $("views").hidden = true;
@@ -51,7 +51,7 @@ $("key-form").addEventListener("submit", async (event) => {
   const secret = $("key").value.trim();
   const error = $("key-error");
   if (!/^[\x21-\x7e]+$/.test(secret)) {
-    error.textContent = "A key has letters, digits and signs only.";
+    error.textContent = "A key has only letters, digits and punctuation, and no spaces.";
     return;
   }
   error.textContent = "";
@@ -62,7 +62,7 @@ $("key-form").addEventListener("submit", async (event) => {
     if (isStarted) location.reload(); // it may see other subscriptions
     else begin(about);
   } catch (refused) {
-    error.textContent = refused.status === 401 ? "This key is not known." : refused.message;
+    error.textContent = refused.status === 401 ? "The service does not know this key." : refused.message;
     $("key").select();
   }
 });
@@ -85,7 +85,7 @@ function leave() {
 
 function route() {
   if (!isStarted || !$("sign-in").hidden) return;
-  const wanted = location.hash.slice(1); // no id of an element: the browser would go there
+  const wanted = location.hash.slice(1); // not the id of an element, or the browser would scroll to it
   const name = wanted in VIEWS ? wanted : "test";
   const isFirst = current === null;
   leave();
@@ -114,7 +114,7 @@ $("skip").addEventListener("click", (event) => {
   $("main").focus();
 });
 
-// a service that does not answer
+// a service that does not respond
 
 let retrying;
 
@@ -131,7 +131,7 @@ async function again() {
     await get("v1");
     if (current) VIEWS[current].show(null);
   } catch {
-    // it is told already
+    // the page shows the error already
   }
 }
 
@@ -157,7 +157,7 @@ $("theme").addEventListener("change", (event) => {
     if (wanted === "system") localStorage.removeItem("tellwhen-theme");
     else localStorage.setItem("tellwhen-theme", wanted);
   } catch {
-    // storage is switched off: it is not remembered
+    // storage is switched off, so the choice is not stored
   }
 });
 

@@ -1,4 +1,4 @@
-// Small drawings. They are as wide as their place, so that their texts stay readable.
+// Small charts as wide as their container, so that labels stay readable.
 import { figure } from "./page.js";
 
 const HEIGHT = 140;
@@ -28,23 +28,23 @@ function frame(place, label, top, bottom) {
 
 const brief = (value) => value.toLocaleString("en", { notation: "compact", maximumFractionDigits: 1 });
 
-/** A round number that is not below any value: the top of an axis. */
+/** Return a round number that is at least every value, for the top of an axis. */
 function roundTop(values) {
   const most = Math.max(...values, 1);
   const unit = 10 ** Math.floor(Math.log10(most));
   return [1, 2, 5, 10].find((times) => times * unit >= most) * unit;
 }
 
-/** Values over the last minutes, the newest at the right. */
+/** Draw values of the last minutes as a line, the newest at the right. */
 export function line(place, values, { what, every, most }) {
   const top = roundTop(values);
-  const now = values.length ? figure(Math.round(values.at(-1) * 10) / 10) : "not known yet";
+  const now = values.length ? figure(Math.round(values.at(-1) * 10) / 10) : "unknown";
   const { drawn, width, y } = frame(place, `${what}: now ${now}, at most ${figure(Math.round(Math.max(0, ...values)))}`, top, ROOM.bottom);
   const span = Math.min(most, Math.max(values.length, 60 / every)); // a minute at least
   const step = (width - ROOM.left - ROOM.right) / span;
   const x = (at) => width - ROOM.right - (values.length - 1 - at) * step;
   if (values.length) {
-    // A value is of the time before it: so already the first one is a line.
+    // A value describes the interval before it, so even a single value is a line.
     const points = [values[0], ...values].map((value, at) => `${x(at - 1).toFixed(1)},${y(value).toFixed(1)}`);
     drawn.append(
       svg("polygon", { class: "area", points: [`${x(-1)},${y(0)}`, ...points, `${x(values.length - 1)},${y(0)}`].join(" ") }),
@@ -53,7 +53,7 @@ export function line(place, values, { what, every, most }) {
     );
   } else {
     const middle = (ROOM.left + width - ROOM.right) / 2;
-    drawn.append(svg("text", { x: middle, y: y(top / 4), "text-anchor": "middle" }, "known in a moment"));
+    drawn.append(svg("text", { x: middle, y: y(top / 4), "text-anchor": "middle" }, "waiting for data"));
   }
   const minutes = Math.round(((every * span) / 60) * 10) / 10;
   drawn.append(
@@ -62,7 +62,7 @@ export function line(place, values, { what, every, most }) {
   );
 }
 
-/** Bars of {label, value}, without the empty ones at both ends. */
+/** Draw {label, value} as bars, without the empty ones at both ends. */
 export function bars(place, all, label) {
   const filled = all.flatMap((one, at) => (one.value ? [at] : []));
   const from = Math.max(0, (filled[0] ?? 0) - 1);

@@ -1,4 +1,4 @@
-// The dashboard: how much comes, how long it takes, and what makes the work.
+// The dashboard: rates, matching times, memory, and the most costly predicates.
 import { bars, line } from "./charts.js";
 import { $, element, figure, fill } from "./page.js";
 import { get } from "./service.js";
@@ -46,10 +46,10 @@ async function poll() {
   polling = setTimeout(() => !document.hidden && poll(), seconds * 1000);
 }
 
-/** What came since the last time? */
+/** Add the rates since the previous poll. */
 function note({ events, matches }) {
   const now = { events, matches, at: performance.now() };
-  if (before && events < before.events) rates = []; // the service began anew
+  if (before && events < before.events) rates = []; // the service was restarted
   else if (before) {
     const seconds = (now.at - before.at) / 1000;
     rates.push({ events: (events - before.events) / seconds, matches: (matches - before.matches) / seconds });
@@ -73,14 +73,14 @@ function show(stats) {
     "messages lost": figure(stats.lost),
   });
   $("failure").hidden = !stats.failure;
-  $("failure").textContent = stats.failure ? `Changes are not taken: ${stats.failure}` : "";
+  $("failure").textContent = stats.failure ? `Changes are rejected: ${stats.failure}` : "";
   for (const name of ["events", "matches"])
     line($(`${name}-line`), rates.map((one) => one[name]), { what: `${name} per second`, every: POLL_SECONDS, most: POINTS });
   const latency = stats.latency.map((one, at) => ({
     label: one.seconds === null ? `over ${duration(stats.latency[at - 1].seconds)}` : duration(one.seconds),
     value: one.events,
   }));
-  bars($("latency"), latency, "events by the time they took; the same as the table below");
+  bars($("latency"), latency, "events by matching time, as in the table below");
   fill($("latency-table"), latency.map((one) => [one.label, one.value]));
   fill($("memory"), Object.entries(stats.bytes));
   const wrong = Object.entries(stats.mismatches).sort((one, other) => other[1] - one[1]);
@@ -93,10 +93,10 @@ function show(stats) {
     stats.heaviest.map((one) => [
       element("code", {}, ...wrapping(one.predicate)),
       one.subscriptions,
-      { figure: one.events === null ? "not known" : `${figure(one.events * 100)} %` },
+      { figure: one.events === null ? "unknown" : `${figure(one.events * 100)} %` },
     ]),
   );
-  if (planned !== stats.plan) plan(stats.plan); // or a selection would be lost
+  if (planned !== stats.plan) plan(stats.plan); // only then, because redrawing clears a selection
 }
 
 function fillIfAny(id, rows) {
@@ -105,14 +105,14 @@ function fillIfAny(id, rows) {
   fill($(id), rows);
 }
 
-/** A text with names of attributes: one that is longer than a line wraps after its dots, others not at all. */
+/** Let names of attributes wrap after their dots if they are longer than a line, and nowhere else. */
 const wrapping = (text) =>
   text.split(/((?:[\p{L}\p{N}_]+\.)+\p{L}[\p{L}\p{N}_]*)/u).map((part, at) => {
     const words = part.split(/(?<=\.)/).flatMap((word, number) => (number ? [element("wbr"), word] : [word]));
     return at % 2 ? element("span", { class: "name" }, ...words) : part;
   });
 
-/** Each line of the plan wraps below its own words, not below its number. */
+/** Show the plan; long lines continue below their words, not below their numbers. */
 function plan(text) {
   planned = text;
   const lines = text.split("\n");
@@ -150,7 +150,7 @@ function bytes(number) {
   return `${figure(number)} TB`;
 }
 
-/** The bound that half of the events keep. */
+/** Return the upper bound of the bucket with the median. */
 function median(latency) {
   const half = latency.reduce((sum, one) => sum + one.events, 0) / 2;
   if (!half) return "…";

@@ -1,4 +1,4 @@
-// One subscription: add, replace or remove it, and try its expression on recent events.
+// The editor of one subscription: add, replace or remove it, and try its expression on recent events.
 import { parsed, typedId, typeOf, written } from "./exact.js";
 import { ExpressionField } from "./expression.js";
 import { $, confirmed, count, element, fieldError, jsonNode } from "./page.js";
@@ -7,7 +7,7 @@ import { post, subscription } from "./service.js";
 let expression;
 let opened = null; // the subscription that is edited; null for a new one
 let may = false;
-let saved = ""; // what the fields said when nothing was changed
+let saved = ""; // content of the fields without changes
 let tell = {};
 
 export function start(about, given) {
@@ -18,8 +18,8 @@ export function start(about, given) {
   if (!may) {
     $("editor-reason").hidden = false;
     $("editor-reason").textContent = about.changes
-      ? "This key may not change subscriptions: that needs the role manage. Expressions can be tried."
-      : "This service follows an index that is built elsewhere, and takes no changes. Expressions can be tried.";
+      ? "This key lacks the role manage, so it cannot change subscriptions. You can still try expressions."
+      : "This service follows an index that Spark builds, so it cannot be changed here. You can still try expressions.";
     $("edit-save").disabled = $("edit-remove").disabled = true;
   }
   $("editor").addEventListener("submit", (event) => {
@@ -30,7 +30,7 @@ export function start(about, given) {
   $("to-editor").addEventListener("click", beginNew);
   $("edit-remove").addEventListener("click", remove);
   $("edit-try").addEventListener("click", dryRun);
-  $("edit-expression").addEventListener("input", () => $("tried").replaceChildren()); // it told of another expression
+  $("edit-expression").addEventListener("input", () => $("tried").replaceChildren()); // it was the result of another expression
   $("editor").addEventListener("input", () => $("edit-status").className === "error" && say(""));
 }
 
@@ -55,7 +55,7 @@ export async function open(id) {
 
 const said = () => ["id", "type", "score", "expression", "payload", "weights"].map((name) => $(`edit-${name}`).value).join("\0");
 
-const mayDiscard = async () => said() === saved || confirmed("What you changed is not saved. Discard it?", "Discard");
+const mayDiscard = async () => said() === saved || confirmed("Your changes are not saved. Discard them?", "Discard");
 
 function say(message, isError = false) {
   $("edit-status").textContent = message;
@@ -76,10 +76,10 @@ function put(one) {
   $("edit-save").textContent = one ? "Replace" : "Add";
   $("edit-remove").hidden = !one;
   $("tried").replaceChildren();
-  say(one && one.score === null ? "Its score is infinite, which JSON cannot say: saving it here gives it another one." : "");
+  say(one && one.score === null ? "The score is infinite, which JSON cannot represent. If you save here, the score changes." : "");
 }
 
-/** What the fields say, or null if something in them is wrong. */
+/** Return the content of the fields, or null if a field is invalid. */
 function filledIn() {
   let isRight = true;
   const value = (name, read) => {
@@ -124,7 +124,7 @@ function object(text) {
   try {
     found = parsed(text);
   } catch (error) {
-    throw new Error(`This is no JSON: ${error.message}.`);
+    throw new Error(`This is not valid JSON: ${error.message}.`);
   }
   if (typeof found !== "object" || found === null || Array.isArray(found)) throw new Error("This must be a JSON object.");
   return found;
@@ -134,7 +134,7 @@ async function save(replace = null) {
   const one = may && filledIn();
   if (!one) return;
   try {
-    // In a body any id can be written; in an address "." and ".." cannot.
+    // A body can contain any id; an address cannot contain "." and "..".
     const answer = await post("v1/subscriptions", {
       subscriptions: [one],
       replace: replace ?? opened?.id === one.id,
@@ -173,8 +173,8 @@ async function dryRun() {
     const found = await post("v1/dry-run", { expression: text });
     if (text !== expression.value) return;
     const words = found.events
-      ? `True of ${found.matches} of the last ${count(found.events, "event")}.`
-      : "No events were published yet, to try it on.";
+      ? `Matches ${found.matches} of the last ${count(found.events, "event")}.`
+      : "No events have been published yet, so there is nothing to try the expression on.";
     place.replaceChildren(element("p", {}, words));
     if (!found.examples.length) return;
     const examples = found.examples.map((event) =>

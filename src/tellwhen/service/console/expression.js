@@ -1,4 +1,4 @@
-// A field for an expression: errors are marked at their place, and words are completed.
+// A text field for an expression, which marks errors and completes words.
 import { debounced, element } from "./page.js";
 import { get, post } from "./service.js";
 
@@ -16,21 +16,21 @@ const RESERVED = ["AND", "OR", "NOT", "XOR", "XNOR", "IN", "BETWEEN", "LIKE", "I
 
 let attributes = {}; // by name: the type
 
-/** Learn which attributes there are. */
+/** Load the attributes of subscriptions, for completion. */
 export async function learnAttributes() {
   try {
     attributes = await get("v1/attributes");
   } catch {
-    // without them, words of the language are completed
+    // without attributes, only words of the language are completed
   }
   return attributes;
 }
 
-/** A name as an expression has it. */
+/** Return a name as it is written in an expression. */
 const quoted = (name) =>
   name.match(NAME)?.[0] === name && !RESERVED.includes(name.toUpperCase()) ? name : `"${name.replaceAll('"', '""')}"`;
 
-/** Where in a text of JavaScript is a position that was counted in characters? */
+/** Convert a position in characters to one in UTF-16 units, which JavaScript counts. */
 export function placeOf(text, position) {
   let place = 0;
   for (const character of text) {
@@ -85,7 +85,7 @@ export class ExpressionField {
 
   // errors
 
-  /** Ask the service whether it is an expression. */
+  /** Let the service validate the expression. */
   async check() {
     this.asking?.abort();
     const text = this.value;
@@ -100,7 +100,7 @@ export class ExpressionField {
     }
   }
 
-  /** Show an error, at its position, and hints. */
+  /** Show an error at its position, and hints. */
   say(error, hints = []) {
     const text = this.value;
     this.mark = null;
@@ -113,7 +113,7 @@ export class ExpressionField {
         const where = lines.length > 1 ? `line ${lines.length}, column` : "column";
         words = `${where} ${[...lines.at(-1)].length + 1}: ${words}`;
         const token = text.slice(place).match(/^(?:[\p{L}\p{N}_.]+|'[^']*'?|"[^"]*"?|\S)/u)?.[0] ?? "";
-        // At the end there is nothing to mark: the mark is empty then, right after the last word.
+        // At the end of the text, the mark is empty and follows the last word.
         this.mark = token ? [place, place + token.length] : Array(2).fill(text.trimEnd().length);
       }
       this.field.setAttribute("aria-invalid", "true");
@@ -123,7 +123,7 @@ export class ExpressionField {
     this.draw();
   }
 
-  /** The text once more behind the field, with the mark. */
+  /** Draw the text again behind the field, with the mark. */
   draw() {
     const text = this.value;
     if (this.mark) {
@@ -138,7 +138,7 @@ export class ExpressionField {
 
   // completion
 
-  /** Which words may be meant? */
+  /** Show completions of the word before the caret. */
   complete(isWanted = false) {
     const before = this.value.slice(0, this.field.selectionStart);
     const inQuotes = /^(?:[^'"]|'[^']*'|"[^"]*")*['"][^'"]*$/.test(before) && !/^(?:[^'"]|'[^']*'|"[^"]*")*$/.test(before);

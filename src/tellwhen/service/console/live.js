@@ -1,4 +1,4 @@
-// Live matches: what is published, and which subscriptions it matches, as it comes.
+// Live matches: published events with the ids of their matches.
 import { ExpressionField } from "./expression.js";
 import { $, count, element, figure, idNode, jsonNode } from "./page.js";
 import { listen, Refused } from "./service.js";
@@ -35,7 +35,7 @@ export const view = {
     $("live-pause").addEventListener("click", () => {
       isPaused = !isPaused;
       $("live-pause").setAttribute("aria-pressed", String(isPaused));
-      $("live-pause").textContent = isPaused ? "Go on" : "Pause";
+      $("live-pause").textContent = isPaused ? "Resume" : "Pause";
       draw();
     });
     $("live-clear").addEventListener("click", () => {
@@ -47,11 +47,11 @@ export const view = {
     });
   },
   show() {},
-  hide() {}, // it goes on: one may look at something else meanwhile
+  hide() {}, // listening continues while another view is shown
 };
 
 function say(words) {
-  $("live-status").textContent = words; // read aloud: the count below, which changes all the time, is not
+  $("live-status").textContent = words; // screen readers announce this, and not the count below, which changes all the time
 }
 
 function sayCount() {
@@ -91,7 +91,7 @@ async function begin() {
       if (listening !== mine) return;
       if (error instanceof Refused && error.status !== 429 && error.status < 500) {
         const message = error.message.replace(/^subscription \d+: /, "");
-        stop(error.kind === "ParseError" ? "Not listening: the filter is no expression." : `Not listening: ${message}`);
+        stop(error.kind === "ParseError" ? "Not listening: the filter is not a valid expression." : `Not listening: ${message}`);
         if (error.kind === "ParseError") filter.say({ message, position: error.position });
         return;
       }
@@ -112,7 +112,7 @@ function take(kind, data) {
     lost += data.count;
     $("live-lost").hidden = false;
     $("live-lost").textContent =
-      `${count(lost, "event")} could not be sent in time, and ${lost === 1 ? "was" : "were"} left out. A filter helps.`;
+      `${count(lost, "event")} ${lost === 1 ? "was" : "were"} dropped, because this page reads too slowly. Use a filter to get fewer events.`;
   }
   drawing ??= setTimeout(draw, DRAW_MILLISECONDS);
 }

@@ -1,9 +1,9 @@
-// What is on the page? Whatever the service says becomes text here, never HTML.
+// Elements of the page. Content from the service becomes text, never HTML.
 import { written } from "./exact.js";
 
 export const $ = (id) => document.getElementById(id);
 
-/** An element, with its attributes, and what is in it: elements, or text. */
+/** Create an element with attributes and children, which are elements or text. */
 export function element(tag, attributes = {}, ...inside) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -14,7 +14,7 @@ export function element(tag, attributes = {}, ...inside) {
   return made;
 }
 
-/** An id. It is kept apart from the text around it, which a right-to-left one would turn around. */
+/** Create an element for an id. <bdi> keeps an id in a right-to-left script from reordering the text around it. */
 export function idNode(id) {
   const made = element("bdi", {}, id === "" ? "(empty)" : id);
   return typeof id === "string" ? made : element("span", {}, made, element("span", { class: "soft" }, " integer"));
@@ -26,10 +26,10 @@ export const count = (number, one, many = `${one}s`) => `${figure(number)} ${num
 
 export const figure = (number) => Number(number).toLocaleString("en", { maximumFractionDigits: 2 });
 
-/** An object of an event or a payload, for reading. */
+/** Show an event or a payload as JSON. */
 export const jsonNode = (value) => element("pre", {}, short(written(value), 2000));
 
-/** Say what is wrong with a field, or that nothing is. */
+/** Show the error of a field, or remove it if the message is empty. */
 export function fieldError(field, message = "") {
   $(`${field.id}-error`).textContent = message;
   if (message) {
@@ -38,7 +38,7 @@ export function fieldError(field, message = "") {
   } else field.removeAttribute("aria-invalid");
 }
 
-/** Wait until nothing was called for a moment. */
+/** Return a function that calls `run` once it has not been called itself for some milliseconds. */
 export function debounced(run, milliseconds = 250) {
   let waiting;
   return (...given) => {
@@ -47,7 +47,7 @@ export function debounced(run, milliseconds = 250) {
   };
 }
 
-/** Ask whether something is really meant. */
+/** Ask a question in a dialog; resolve to true if the user confirms. */
 export function confirmed(question, yes) {
   const dialog = $("ask");
   $("ask-text").textContent = question;
@@ -59,7 +59,7 @@ export function confirmed(question, yes) {
   });
 }
 
-/** Rows of a table; each cell is text, a number or an element. */
+/** Fill a table with rows; each cell is text, a number or an element. */
 export function fill(table, rows) {
   table.tBodies[0].replaceChildren(
     ...rows.map((cells) =>

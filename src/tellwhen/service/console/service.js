@@ -1,4 +1,4 @@
-// How is the service asked? Every request goes through here, with the key.
+// Requests to the service, with the key.
 import { parsed, typeOf, written } from "./exact.js";
 
 const BASE = new URL("../", import.meta.url); // the console may be served below a path
@@ -15,7 +15,7 @@ export class Refused extends Error {
   }
 }
 
-/** The service did not answer. */
+/** The service did not respond. */
 export class Silent extends Error {
   constructor() {
     super("The service does not answer. It may have stopped, or the network is down.");
@@ -69,13 +69,13 @@ export const get = async (path, options) => read(await send("GET", path, options
 
 export const post = async (path, body, options) => read(await send("POST", path, { ...options, body: written(body) }));
 
-/** The same with an event that is sent as it was written, to the last digit. */
+/** Send an event as the user wrote it, so that no number is rounded, with other fields. */
 export async function postEvent(path, event, body = {}) {
   const others = Object.entries(body).map(([name, value]) => `,"${name}":${written(value)}`);
   return read(await send("POST", path, { body: `{"event":${event}${others.join("")}}` }));
 }
 
-/** One subscription. Some ids cannot be in an address: browsers take dots for folders. */
+/** Return one subscription. Ids of dots are searched, because browsers take dots in an address for folders. */
 export async function subscription(id) {
   if (["", ".", ".."].includes(id)) {
     let start = "";
@@ -90,7 +90,7 @@ export async function subscription(id) {
   return get(`v1/subscriptions/${encodeURIComponent(id)}?id_type=${typeOf(id)}`);
 }
 
-/** Server-sent events, until the signal ends it or the service does: `take(kind, data)` for each. */
+/** Call `take(kind, data)` for each server-sent event, until the signal aborts or the service ends the stream. */
 export async function listen(path, signal, opened, take) {
   const answer = await send("GET", path, { signal });
   opened();

@@ -1,4 +1,4 @@
-// Subscriptions: find them, and open one to change it.
+// The list of subscriptions: search, pages, and the editor.
 import * as editor from "./editor.js";
 import { learnAttributes } from "./expression.js";
 import { $, debounced, element, figure, idNode, short } from "./page.js";
@@ -78,7 +78,7 @@ function show(page, isSearch) {
   $("search-status").textContent = number
     ? `${isSearch ? "Found" : "Showing"} ${range(first, first + number - 1)}${page.next === null ? "" : "; there are more"}.`
     : isSearch
-      ? "None was found."
+      ? "No subscriptions were found."
       : "There are no subscriptions yet.";
   $("found").tBodies[0].replaceChildren(...page.subscriptions.map(row));
   $("page-number").textContent = number || pages.length > 1 ? `Page ${pages.length}` : "";

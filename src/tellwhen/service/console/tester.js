@@ -1,4 +1,4 @@
-// The event tester: what does an event match, in which order, and why?
+// The event tester: the matches of an event, ranked, with explanations.
 import { typedId, written } from "./exact.js";
 import { $, count, element, fieldError, figure, idNode, short } from "./page.js";
 import { postEvent, subscription } from "./service.js";
@@ -40,7 +40,7 @@ export const view = {
   hide() {},
 };
 
-/** The event as it was written, if it is one. */
+/** Return the text of the event, or null if it is not a JSON object. */
 function eventText() {
   const field = $("event");
   const text = field.value.trim() || "{}";
@@ -50,7 +50,7 @@ function eventText() {
     if (typeof value !== "object" || value === null || Array.isArray(value))
       wrong = 'An event is an object, for example {"price": 12}.';
   } catch (error) {
-    wrong = `This is no JSON: ${error.message}.`;
+    wrong = `This is not valid JSON: ${error.message}.`;
   }
   fieldError(field, wrong);
   if (wrong) field.focus();
@@ -86,7 +86,7 @@ async function match() {
   }
 }
 
-/** A match: a button that opens its explanation. */
+/** Create the row of a match: a button that opens its explanation. */
 function row({ id, score }, place, event) {
   const code = element("code", {}, "…");
   const reasons = element("div", { class: "reasons", id: `reasons-${place}`, "aria-live": "polite", hidden: true });
@@ -123,7 +123,7 @@ async function explain(place, id, event) {
   }
 }
 
-/** The expressions of matches, a few at a time. */
+/** Load the expressions of matches, a few at a time. */
 async function addExpressions(rows, isOver) {
   const waiting = [...rows];
   const work = async () => {
@@ -132,7 +132,7 @@ async function addExpressions(rows, isOver) {
         const found = await subscription(one.id);
         one.code.textContent = short(found.expression);
       } catch (error) {
-        one.code.textContent = error.status === 404 ? "(removed since)" : `(not shown: ${error.message})`;
+        one.code.textContent = error.status === 404 ? "(removed meanwhile)" : `(not shown: ${error.message})`;
         if (error.status === 429) waiting.splice(0).forEach((left) => (left.code.textContent = "(not shown)"));
       }
     }

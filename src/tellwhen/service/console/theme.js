@@ -1,4 +1,4 @@
-// Light or dark? A script of its own, before the page is drawn: it would flash otherwise.
+// The colour theme, set by a script of its own before the page is drawn, so that the page does not flash.
 const chosen = (() => {
   try {
     return localStorage.getItem("tellwhen-theme");

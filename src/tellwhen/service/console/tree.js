@@ -1,4 +1,4 @@
-// Why is an expression true of an event, or not? A tree of its parts; a list in a list is one to every reader.
+// The explanation of a match: a tree of the parts of an expression, as nested lists, which screen readers understand.
 import { element } from "./page.js";
 
 const OPEN_DEPTH = 6; // deeper parts are made when they are opened
@@ -15,7 +15,7 @@ export function verdict(value) {
   return element("span", { class: `verdict ${kind}` }, words);
 }
 
-/** The tree of an answer of /v1/explain. */
+/** Create the tree of a response of /v1/explain. */
 export const tree = (reason) => element("ul", { class: "tree", "aria-label": "Explanation" }, node(reason, 0));
 
 function node(reason, depth) {
@@ -34,7 +34,7 @@ function add(list, parts, from, depth) {
   list.append(...parts.slice(from, from + PARTS).map((part) => node(part, depth)));
   const left = parts.length - from - PARTS;
   if (left <= 0) return;
-  const more = element("button", { type: "button", class: "link" }, `Show more of ${left} others`);
+  const more = element("button", { type: "button", class: "link" }, `Show more (${left} left)`);
   const line = element("li", {}, more);
   more.addEventListener("click", () => {
     line.remove();

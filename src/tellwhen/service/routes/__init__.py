@@ -1,1 +1,1 @@
-"""Which paths are there? Each is a few lines: what they do is in the rooms beside."""
+"""The HTTP paths. A route parses its request, calls a function of another module, and returns its result as JSON."""

@@ -1,4 +1,4 @@
-"""Events are published, and live matches told."""
+"""Routes that match and publish events, and the stream of live matches."""
 
 from __future__ import annotations
 
@@ -9,96 +9,121 @@ from fastapi.responses import Response
 
 from tellwhen.index import Index
 from tellwhen.language import parse
-from tellwhen.service import answers as asking
-from tellwhen.service import models
-from tellwhen.service.bodies import described, read
+from tellwhen.service import answers, models
+from tellwhen.service.bodies import describe_operation, parse_body
 from tellwhen.service.errors import TooLarge, TooMany
 from tellwhen.service.event_streams import EventStream
 from tellwhen.service.listeners import Listener
-from tellwhen.service.requests import IdType, Service, id_of, json_answer, tenant_of
+from tellwhen.service.requests import IdType, RequestRunner, get_tenant, make_json_response, parse_id
 
-FEW = 1_000
-"""Matches whose payloads are looked at while everybody waits; those of more, in a thread."""
+INLINE_PAYLOADS_MAX = 1_000
+"""Look up the subscribers of up to 1,000 matches in the event loop, and of more in a thread."""
 
 
-def add_events(app: FastAPI, service: Service) -> None:
-    limits = service.limits
+def add_event_routes(app: FastAPI, runner: RequestRunner) -> None:
+    """Add the routes of this module."""
+    limits = runner.limits
 
-    @app.post("/v1/publish", **described("events", models.Publish, models.Matches))
+    @app.post("/v1/publish", **describe_operation("events", models.PublishRequest, models.PublishResponse))
     async def publish(request: Request) -> Response:
-        """An event: what does it match? Those who listen are told."""
-        body, tenant = await request.body(), tenant_of(request)
-        asked, index, live = read(body, models.Publish), tenant.index, tenant.live
-        ids, seconds = await service.quickly(tenant.pace, len(body), lambda: asking.timed_match(index, asked))
+        """Match an event, return its matches, and send them to listeners."""
+        raw, tenant = await request.body(), get_tenant(request)
+        body, index, listeners = parse_body(raw, models.PublishRequest), tenant.index, tenant.listeners
+        ids, seconds = await runner.run_matching(
+            tenant.match_timing, len(raw), lambda: answers.match_event(index, body)
+        )
         tenant.metrics.match_seconds.observe(seconds)
-        whose: dict[str, list[Any]] = {}
-        if live.asks_for_subscribers:
-            is_quick = len(ids) <= FEW
-            find = lambda _: asking.subscribers(index, ids)  # noqa: E731
-            whose = find(0.0) if is_quick else await service.beside(find)
-        satisfied: list[Any] = []
-        if live.filters and ids:
-            satisfied = await service.quickly(live.pace, len(body), lambda: live.satisfied(asked.event))
-        asking.published(tenant, asked.event, ids, whose, satisfied, len(body) <= limits.remembered)
-        return await answer(index, asked, ids)
+        ids_by_subscriber: dict[str, list[Any]] = {}
+        if listeners.needs_subscribers:
+            if len(ids) <= INLINE_PAYLOADS_MAX:
+                ids_by_subscriber = answers.group_ids_by_subscriber(index, ids)
+            else:
+                ids_by_subscriber = await runner.run_in_thread(lambda _: answers.group_ids_by_subscriber(index, ids))
+        satisfied_filters: list[Any] = []
+        if listeners.filter_count and ids:
+            satisfied_filters = await runner.run_matching(
+                listeners.filter_timing, len(raw), lambda: listeners.match_filters(body.event)
+            )
+        is_remembered = len(raw) <= limits.remembered
+        answers.publish_matches(tenant, body.event, ids, ids_by_subscriber, satisfied_filters, is_remembered)
+        return await respond(index, body, ids)
 
-    async def answer(index: Index, asked: models.Publish, ids: list[Any]) -> Response:
-        if asked.payload:  # to read and write many takes a while
-            return await service.beside(lambda _: json_answer(asking.answered(index, asked, ids, limits)))
-        return json_answer(asking.answered(index, asked, ids, limits))
+    async def respond(index: Index, body: models.PublishRequest, ids: list[Any]) -> Response:
+        if body.payload:  # many payloads take long to read and to encode
+            return await runner.run_in_thread(
+                lambda _: make_json_response(answers.build_matches(index, body, ids, limits))
+            )
+        return make_json_response(answers.build_matches(index, body, ids, limits))
 
-    @app.post("/v1/match", **described("events", models.Publish, models.Matches))
+    @app.post("/v1/match", **describe_operation("events", models.PublishRequest, models.PublishResponse))
     async def match(request: Request) -> Response:
-        """The same, but it is only asked: nobody is told, and nothing is counted."""
-        body, tenant = await request.body(), tenant_of(request)
-        asked, index = read(body, models.Publish), tenant.index
-        ids, _ = await service.quickly(tenant.pace, len(body), lambda: asking.timed_match(index, asked))
-        return await answer(index, asked, ids)
+        """Match an event and return its matches. The event is not counted, and listeners do not get it."""
+        raw, tenant = await request.body(), get_tenant(request)
+        body, index = parse_body(raw, models.PublishRequest), tenant.index
+        ids, _ = await runner.run_matching(tenant.match_timing, len(raw), lambda: answers.match_event(index, body))
+        return await respond(index, body, ids)
 
-    @app.post("/v1/publish/many", **described("events", models.PublishMany, models.ManyMatches))
+    @app.post("/v1/publish/many", **describe_operation("events", models.PublishManyRequest, models.PublishManyResponse))
     async def publish_many(request: Request) -> Response:
-        """Many events at once."""
-        asked, tenant = read(await request.body(), models.PublishMany), tenant_of(request)
-        index, live = tenant.index, tenant.live
-        found = await service.beside(lambda ends: asking.matched_many(index, asked, limits, ends))
-        whose: list[dict[str, list[Any]]] = [{} for _ in found]
-        if live.asks_for_subscribers:
-            whose = await service.beside(lambda _: [asking.subscribers(index, ids) for ids in found])
-        satisfied: list[list[Any]] = [[] for _ in found]
-        if live.filters:
-            satisfied = await service.beside(lambda ends: asking.heard(live, asked.events, found, ends))
-        is_kept = len(await request.body()) <= limits.remembered * len(found)
-        for event, ids, by, numbers in zip(asked.events, found, whose, satisfied, strict=True):
-            asking.published(tenant, event, ids, by, numbers, is_kept)
-        return json_answer({"count": sum(map(len, found)), "matches": found})
+        """Publish many events, which is faster than one request for each."""
+        raw, tenant = await request.body(), get_tenant(request)
+        body, index, listeners = parse_body(raw, models.PublishManyRequest), tenant.index, tenant.listeners
+        matches = await runner.run_in_thread(lambda deadline: answers.match_events(index, body, limits, deadline))
+        ids_by_subscriber: list[dict[str, list[Any]]] = [{} for _ in matches]
+        if listeners.needs_subscribers:
+            ids_by_subscriber = await runner.run_in_thread(
+                lambda _: [answers.group_ids_by_subscriber(index, ids) for ids in matches]
+            )
+        satisfied_filters: list[list[Any]] = [[] for _ in matches]
+        if listeners.filter_count:
+            satisfied_filters = await runner.run_in_thread(
+                lambda deadline: answers.match_filters(listeners, body.events, matches, deadline)
+            )
+        is_remembered = len(raw) <= limits.remembered * len(matches)
+        for event, ids, groups, filters in zip(body.events, matches, ids_by_subscriber, satisfied_filters, strict=True):
+            answers.publish_matches(tenant, event, ids, groups, filters, is_remembered)
+        return make_json_response({"count": sum(map(len, matches)), "matches": matches})
 
-    @app.post("/v1/top-k", **described("events", models.TopK, models.BestMatches))
+    @app.post("/v1/top-k", **describe_operation("events", models.TopKRequest, models.TopKResponse))
     async def top_k(request: Request) -> Response:
-        """The k best of the subscriptions that an event matches, by their scores."""
-        asked, index = read(await request.body(), models.TopK), tenant_of(request).index
-        return json_answer({"matches": await service.beside(lambda _: asking.best(index, asked))})
+        """Return the matches of an event with the highest scores. Listeners do not get them."""
+        body, index = parse_body(await request.body(), models.TopKRequest), get_tenant(request).index
+        ranking = await runner.run_in_thread(lambda _: answers.rank_matches(index, body))
+        return make_json_response({"matches": ranking})
 
     @app.get("/v1/live", tags=["events"], response_class=Response)
     async def live(
         request: Request,
-        subscriber: Annotated[str | None, Query(description="Only of subscriptions with this subscriber.")] = None,
-        id: Annotated[list[str] | None, Query(description="Only of these subscriptions.")] = None,
+        subscriber: Annotated[
+            str | None, Query(description="Only matches of subscriptions whose payloads have this `subscriber`.")
+        ] = None,
+        id: Annotated[
+            list[str] | None, Query(description="Only matches of this subscription; may be repeated.")
+        ] = None,
         id_type: IdType = "str",
         filter: Annotated[str | None, Query(description="Only events that satisfy this expression.")] = None,
     ) -> Response:
-        """Matches as they are published, as server-sent events. `match` has an event and the ids of what it matched;
-        `lost` says how many messages a slow reader did not get."""
-        tenant = tenant_of(request)
-        if len(tenant.live) >= limits.listeners:
-            raise TooMany(f"at most {limits.listeners:,} connections listen")
+        """Stream published events with their matches, as server-sent events.
+
+        A message `match` has an event and the ids of its matches. A message `lost` has the number of messages that a
+        slow client lost.
+        """
+        tenant = get_tenant(request)
+        if len(tenant.listeners) >= limits.listeners:
+            raise TooMany(f"there are {limits.listeners:,} listeners already, and no more are allowed; try again later")
         if filter is not None:
-            if len(filter) > (most := min(limits.filter, limits.expression)):
-                raise TooLarge(f"a filter has at most {most:,} characters, not {len(filter):,}")
-            if tenant.live.filters >= limits.filters:
-                raise TooMany(f"at most {limits.filters:,} connections listen with a filter")
-            tenant.index.schema.check(parse(filter))  # for an error without the id that it will have
-        if subscriber is not None:  # whose the subscriptions are is looked up before anybody waits for it
-            await service.beside(lambda _: asking.subscribers(tenant.index, []))
-        listener = Listener(subscriber, [id_of(one, id_type) for one in id or ()])
-        leave = tenant.live.listen(listener, filter)
-        return EventStream(listener, leave, request.state.is_let_in)
+            if len(filter) > (characters_max := min(limits.filter, limits.expression)):
+                raise TooLarge(f"a filter has at most {characters_max:,} characters, not {len(filter):,}")
+            if tenant.listeners.filter_count >= limits.filters:
+                raise TooMany(
+                    f"there are {limits.filters:,} listeners with a filter already, and no more are allowed; listen "
+                    "without a filter, or try again later"
+                )
+            # Here, because errors of the index of filters name a number that the client does not know.
+            tenant.index.schema.check(parse(filter))
+        if subscriber is not None:
+            # The first lookup of subscribers builds a column of their values, which events should not wait for.
+            await runner.run_in_thread(lambda _: answers.group_ids_by_subscriber(tenant.index, []))
+        listener = Listener(subscriber, [parse_id(text, id_type) for text in id or ()])
+        remove_listener = tenant.listeners.add(listener, filter)
+        return EventStream(listener, remove_listener, request.state.has_access)

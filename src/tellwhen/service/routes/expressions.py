@@ -1,33 +1,36 @@
-"""Expressions are explained, checked and tried."""
+"""Routes that explain, validate and try expressions."""
 
 from __future__ import annotations
 
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
-from tellwhen.service import answers as asking
-from tellwhen.service import models
-from tellwhen.service.bodies import described, read
-from tellwhen.service.requests import Service, json_answer, tenant_of
+from tellwhen.service import answers, models
+from tellwhen.service.bodies import describe_operation, parse_body
+from tellwhen.service.requests import RequestRunner, get_tenant, make_json_response
 
 
-def add_expressions(app: FastAPI, service: Service) -> None:
-    limits = service.limits
+def add_expression_routes(app: FastAPI, runner: RequestRunner) -> None:
+    """Add the routes of this module."""
+    limits = runner.limits
 
-    @app.post("/v1/explain", **described("expressions", models.Explain, models.Explained))
+    @app.post("/v1/explain", **describe_operation("expressions", models.ExplainRequest, models.ExplainResponse))
     async def explain(request: Request) -> Response:
-        """Why does an event match, or why not?"""
-        asked, index = read(await request.body(), models.Explain), tenant_of(request).index
-        return json_answer(await service.beside(lambda ends: asking.explained(index, asked, limits, ends)))
+        """Explain why an event satisfies a subscription or an expression, or why it does not."""
+        body, index = parse_body(await request.body(), models.ExplainRequest), get_tenant(request).index
+        explanation = await runner.run_in_thread(lambda deadline: answers.explain(index, body, limits, deadline))
+        return make_json_response(explanation)
 
-    @app.post("/v1/validate", **described("expressions", models.Validate, models.Validated))
+    @app.post("/v1/validate", **describe_operation("expressions", models.ExpressionRequest, models.ValidateResponse))
     async def validate(request: Request) -> Response:
-        """Is it an expression? What is wrong with it, and where; and what is probably not meant."""
-        asked, tenant = read(await request.body(), models.Validate), tenant_of(request)
-        return json_answer(await service.beside(lambda _: asking.validated(tenant, asked.expression, limits)))
+        """Check an expression: return its error, or hints at probable mistakes."""
+        body, tenant = parse_body(await request.body(), models.ExpressionRequest), get_tenant(request)
+        validation = await runner.run_in_thread(lambda _: answers.validate_expression(tenant, body.expression, limits))
+        return make_json_response(validation)
 
-    @app.post("/v1/dry-run", **described("expressions", models.Validate, models.DryRun))
+    @app.post("/v1/dry-run", **describe_operation("expressions", models.ExpressionRequest, models.DryRunResponse))
     async def dry_run(request: Request) -> Response:
-        """How many of the events that were published last would it have matched?"""
-        asked, tenant = read(await request.body(), models.Validate), tenant_of(request)
-        return json_answer(await service.beside(lambda _: asking.tried(tenant, asked.expression, limits)))
+        """Count how many of the events that were published last an expression would have matched."""
+        body, tenant = parse_body(await request.body(), models.ExpressionRequest), get_tenant(request)
+        result = await runner.run_in_thread(lambda _: answers.dry_run(tenant, body.expression, limits))
+        return make_json_response(result)

@@ -1,4 +1,4 @@
-"""How does the service do? For people, supervisors and Prometheus."""
+"""Routes that describe the service and its state, for people, supervisors and Prometheus."""
 
 from __future__ import annotations
 
@@ -8,53 +8,61 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
 import tellwhen as tw
-from tellwhen.service import answers as asking
-from tellwhen.service.requests import Service, json_answer, tenant_of
-from tellwhen.service.tenants import Followed, Tenants
+from tellwhen.service import answers
+from tellwhen.service.requests import RequestRunner, get_tenant, make_json_response
+from tellwhen.service.tenants import FollowedIndex, Tenants
 
 
-def add_health(app: FastAPI, tenants: Tenants) -> None:
+def add_health_routes(app: FastAPI, tenants: Tenants) -> None:
+    """Add the routes that need no key."""
+
     @app.get("/healthz", tags=["operations"], responses={})
-    async def healthy() -> dict[str, str]:
-        """The process answers."""
+    async def check_health() -> dict[str, str]:
+        """Return status 200: the process answers."""
         return {"status": "ok"}
 
-    @app.get("/readyz", tags=["operations"], responses={503: {"description": "Something is wrong on disk."}})
-    async def ready() -> Response:
-        """Indexes are open, and changes can be written."""
-        is_ready = all(tenant.kept.failure is None for tenant in tenants.opened())
-        # What is wrong is for those who have a key: /v1/stats, and the log.
-        return json_answer({"status": "ready" if is_ready else "failing"}, 200 if is_ready else 503)
+    @app.get(
+        "/readyz",
+        tags=["operations"],
+        responses={503: {"description": "Changes cannot be written, or a new version cannot be opened."}},
+    )
+    async def check_readiness() -> Response:
+        """Return status 200 if the indexes are open and changes can be written."""
+        is_ready = all(tenant.storage.failure is None for tenant in tenants.list_open())
+        # Without the reason, because this path needs no key. /v1/stats and the log have it.
+        return make_json_response({"status": "ready" if is_ready else "failing"}, 200 if is_ready else 503)
 
 
-def add_looking(app: FastAPI, service: Service) -> None:
+def add_information_routes(app: FastAPI, runner: RequestRunner) -> None:
+    """Add the routes that need the role `read`."""
+
     @app.get("/v1", tags=["operations"])
-    async def about(request: Request) -> dict[str, Any]:
-        """What is served, and what this key may do."""
-        tenant = tenant_of(request)
+    async def get_service_info(request: Request) -> dict[str, Any]:
+        """Describe the service, the tenant and the roles of the key."""
+        tenant = get_tenant(request)
         return {
             "version": tw.__version__,
             "tenant": tenant.name,
             "roles": list(request.state.key.roles),
             "subscriptions": len(tenant.index),
-            "changes": not isinstance(tenant.kept, Followed),
-            "index_version": getattr(tenant.kept, "version", None),
+            "changes": not isinstance(tenant.storage, FollowedIndex),
+            "index_version": getattr(tenant.storage, "version", None),
             "schema": tenant.index.schema.types,
         }
 
     @app.get("/v1/attributes", tags=["operations"])
-    async def attributes(request: Request) -> dict[str, str]:
-        """The attributes that subscriptions ask for, with their types."""
-        index = tenant_of(request).index
-        return await service.beside(lambda _: index.inspect.get_attributes())
+    async def get_attributes(request: Request) -> dict[str, str]:
+        """Return the attributes in the expressions of subscriptions, with their types."""
+        index = get_tenant(request).index
+        return await runner.run_in_thread(lambda _: index.inspect.get_attributes())
 
     @app.get("/v1/stats", tags=["operations"])
-    async def stats(request: Request) -> dict[str, Any]:
-        """What the console shows: counts, times, the plan and the heaviest predicates."""
-        tenant = tenant_of(request)
-        return await service.beside(lambda _: asking.stats(tenant))
+    async def get_stats(request: Request) -> dict[str, Any]:
+        """Return the figures that the console shows: counts, latency, memory, and the most costly predicates."""
+        tenant = get_tenant(request)
+        return await runner.run_in_thread(lambda _: answers.collect_stats(tenant))
 
     @app.get("/metrics", tags=["operations"], response_class=Response)
-    async def metrics(request: Request) -> Response:
-        """For Prometheus."""
-        return Response(tenant_of(request).metrics.text(), media_type="text/plain; version=0.0.4")
+    async def get_metrics(request: Request) -> Response:
+        """Return the metrics of the tenant, as text for Prometheus."""
+        return Response(get_tenant(request).metrics.export(), media_type="text/plain; version=0.0.4")

@@ -1,4 +1,4 @@
-"""Subscriptions come, go, and are looked at."""
+"""Routes that change, list and show subscriptions."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from fastapi.responses import Response
 from starlette.convertors import Convertor, register_url_convertor
 
 from tellwhen.errors import UnknownId
-from tellwhen.service import answers as asking
-from tellwhen.service import changes, models
-from tellwhen.service.bodies import described, read, read_batch, row
+from tellwhen.service import answers, changes, models
+from tellwhen.service.bodies import build_row, describe_operation, parse_batch, parse_body
 from tellwhen.service.cursors import Cursor
 from tellwhen.service.listing import Search, list_page
-from tellwhen.service.requests import IdType, Service, id_of, json_answer, tenant_of
+from tellwhen.service.requests import IdType, RequestRunner, get_tenant, make_json_response, parse_id
 
 
-class _Any(Convertor[str]):
-    """The rest of an address as an id. That of Starlette (`path`) knows no line breaks, and loses one at the end: the
-    id beside would be changed."""
+class _IdConvertor(Convertor[str]):
+    """The rest of an address as an id, with all of its characters.
+
+    Starlette's own convertor `path` does not match line breaks, and drops one at the end, which would be another id.
+    """
 
     regex = "(?s:.*)"
 
@@ -31,86 +32,104 @@ class _Any(Convertor[str]):
         return value
 
 
-register_url_convertor("any", _Any())
+register_url_convertor("any", _IdConvertor())
 
 
-def add_subscriptions(app: FastAPI, service: Service) -> None:
-    limits = service.limits
+def add_subscription_routes(app: FastAPI, runner: RequestRunner) -> None:
+    """Add the routes of this module."""
+    limits = runner.limits
 
-    @app.post("/v1/subscriptions", **described("subscriptions", models.AddMany, models.Added))
+    @app.post("/v1/subscriptions", **describe_operation("subscriptions", models.AddManyRequest, models.AddManyResponse))
     async def add_many(request: Request) -> Response:
-        """Add many: all of them or, in quarantine, those that are good."""
-        raw, tenant = await request.body(), tenant_of(request)
-        is_small = len(raw) <= limits.single
-        given = read_batch(raw, limits) if is_small else await service.beside(lambda _: read_batch(raw, limits))
-        result = await service.change(tenant, changes.make_addition(given.rows, given.replace, given.errors))
-        rejected = [*given.rejected, *result["rejected"]]
+        """Add many subscriptions: all of them or, with `"errors": "quarantine"`, all valid ones."""
+        raw, tenant = await request.body(), get_tenant(request)
+        if len(raw) <= limits.single:
+            batch = parse_batch(raw, limits)
+        else:
+            batch = await runner.run_in_thread(lambda _: parse_batch(raw, limits))
+        change = changes.make_addition(batch.rows, batch.replace, batch.errors)
+        result = await runner.submit_change(tenant, change)
+        rejected = [*batch.rejected, *result["rejected"]]
         tenant.metrics.rejected.inc(len(rejected))
-        return json_answer({**result, "rejected": [one._asdict() for one in rejected]})
+        return make_json_response({**result, "rejected": [rejection._asdict() for rejection in rejected]})
 
     @app.put(
         "/v1/subscriptions/{id:any}",
-        **described("subscriptions", models.Given, models.Shown),
-        responses={201: {"model": models.Shown, "description": "It is new."}},
+        **describe_operation("subscriptions", models.SubscriptionFields, models.StoredSubscription),
+        responses={201: {"model": models.StoredSubscription, "description": "The subscription is new."}},
     )
     async def put(request: Request, id: str, id_type: IdType = "str", replace: bool = True) -> Response:
-        """Add a subscription, or replace the one of this id."""
-        given = read(await request.body(), models.Given)
-        id_, tenant = id_of(id, id_type), tenant_of(request)
-        result = await service.change(tenant, changes.make_addition([row(given, id_, limits)], replace))
+        """Add a subscription, or replace the subscription with this id."""
+        body = parse_body(await request.body(), models.SubscriptionFields)
+        id_, tenant = parse_id(id, id_type), get_tenant(request)
+        result = await runner.submit_change(tenant, changes.make_addition([build_row(body, id_, limits)], replace))
         try:
-            kept = asking.shown(tenant.index.get_subscription(id_))
-        except UnknownId:  # somebody else has removed it since
-            kept = {**given.model_dump(), "id": id_, "weights": given.weights or {}, "payload": given.payload or {}}
-        return json_answer(kept, 201 if result["added"] else 200)
+            stored = answers.describe_subscription(tenant.index.get_subscription(id_))
+        except UnknownId:  # another request has removed it meanwhile
+            stored = {**body.model_dump(), "id": id_, "weights": body.weights or {}, "payload": body.payload or {}}
+        return make_json_response(stored, 201 if result["added"] else 200)
 
     @app.get("/v1/subscriptions/{id:any}", tags=["subscriptions"])
-    async def get(request: Request, id: str, id_type: IdType = "str") -> models.Shown:
-        """One subscription."""
-        return models.Shown(**asking.shown(tenant_of(request).index.get_subscription(id_of(id, id_type))))
+    async def get(request: Request, id: str, id_type: IdType = "str") -> models.StoredSubscription:
+        """Show one subscription."""
+        subscription = get_tenant(request).index.get_subscription(parse_id(id, id_type))
+        return models.StoredSubscription(**answers.describe_subscription(subscription))
 
     @app.delete("/v1/subscriptions/{id:any}", tags=["subscriptions"])
-    async def remove(request: Request, id: str, id_type: IdType = "str") -> models.Removed:
-        """Remove a subscription."""
-        return models.Removed(**await service.change(tenant_of(request), changes.make_removal([id_of(id, id_type)])))
+    async def remove(request: Request, id: str, id_type: IdType = "str") -> models.RemoveResponse:
+        """Remove one subscription."""
+        change = changes.make_removal([parse_id(id, id_type)])
+        return models.RemoveResponse(**await runner.submit_change(get_tenant(request), change))
 
-    @app.post("/v1/subscriptions/remove", **described("subscriptions", models.RemoveMany, models.Removed))
+    @app.post(
+        "/v1/subscriptions/remove",
+        **describe_operation("subscriptions", models.RemoveManyRequest, models.RemoveResponse),
+    )
     async def remove_many(request: Request) -> Response:
-        """Remove many: all of them or, if one is unknown, none."""
-        given = read(await request.body(), models.RemoveMany)
-        return json_answer(await service.change(tenant_of(request), changes.make_removal(given.ids, given.missing)))
+        """Remove many subscriptions: all of them or, if an id is unknown, none."""
+        body = parse_body(await request.body(), models.RemoveManyRequest)
+        change = changes.make_removal(body.ids, body.missing)
+        return make_json_response(await runner.submit_change(get_tenant(request), change))
 
-    @app.post("/v1/scores", **described("subscriptions", models.SetScores, models.Scored))
+    @app.post("/v1/scores", **describe_operation("subscriptions", models.SetScoresRequest, models.SetScoresResponse))
     async def set_scores(request: Request) -> Response:
-        """Change what subscriptions are worth: all of them or, if one is unknown, none."""
-        given = read(await request.body(), models.SetScores)
-        scores = [[one.id, one.score] for one in given.scores]
-        return json_answer(await service.change(tenant_of(request), changes.make_scoring(scores, given.missing)))
+        """Set the scores of subscriptions: all of them or, if an id is unknown, none."""
+        body = parse_body(await request.body(), models.SetScoresRequest)
+        change = changes.make_score_change([[score.id, score.score] for score in body.scores], body.missing)
+        return make_json_response(await runner.submit_change(get_tenant(request), change))
 
     @app.get("/v1/subscriptions", tags=["subscriptions"])
-    async def page(
+    async def list_subscriptions(
         request: Request,
-        text: Annotated[str | None, Query(description="Occurs in the expression or the id.")] = None,
-        mentions: Annotated[str | None, Query(description="An attribute that the expression mentions.")] = None,
-        constant: Annotated[str | None, Query(description="A constant, as JSON or text.")] = None,
-        subscriber: Annotated[str | None, Query(description="The `subscriber` in the payload.")] = None,
-        start: Annotated[str | None, Query(description="The `next` of the page before, or an id.")] = None,
+        text: Annotated[
+            str | None, Query(description="Only subscriptions whose expression or id contains this text.")
+        ] = None,
+        mentions: Annotated[str | None, Query(description="Only subscriptions that mention this attribute.")] = None,
+        constant: Annotated[
+            str | None, Query(description="Only subscriptions with this constant, as JSON or text.")
+        ] = None,
+        subscriber: Annotated[
+            str | None, Query(description="Only subscriptions whose payload has this `subscriber`.")
+        ] = None,
+        start: Annotated[
+            str | None, Query(description="The `next` of the previous page, or the id to begin with.")
+        ] = None,
         id_type: IdType = "str",
-        limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
-    ) -> models.Page:
+        limit: Annotated[int, Query(ge=1, le=1_000, description="Number of subscriptions on the page.")] = 50,
+    ) -> models.SubscriptionPage:
         """List or search subscriptions, in the order in which their ids were first added."""
-        tenant = tenant_of(request)
-        position = None if start is None else Cursor.decode(start) or id_of(start, id_type)
-        search = Search(text, mentions, value_of(constant), subscriber)
-        index, version = tenant.index, getattr(tenant.kept, "version", 0)
-        found = await service.beside(lambda ends: list_page(index, position, limit, search, ends, version))
-        return models.Page(**found)
+        tenant = get_tenant(request)
+        position = None if start is None else Cursor.decode(start) or parse_id(start, id_type)
+        search = Search(text, mentions, _parse_constant(constant), subscriber)
+        index, version = tenant.index, getattr(tenant.storage, "version", 0)
+        page = await runner.run_in_thread(lambda deadline: list_page(index, position, limit, search, deadline, version))
+        return models.SubscriptionPage(**page)
 
 
-def value_of(text: str | None) -> Any:
-    """A number or a Boolean as JSON; any other text is itself."""
+def _parse_constant(text: str | None) -> Any:
+    """Return the constant that a query parameter stands for: a value in JSON, or else the text itself."""
     try:
-        found = None if text is None else json.loads(text)
+        value = None if text is None else json.loads(text)
     except (ValueError, RecursionError):
         return text
-    return found if isinstance(found, str | int | float | bool) else text
+    return value if isinstance(value, str | int | float | bool) else text

@@ -323,7 +323,7 @@ def test_depth_overflows_no_stack(spec):
     known = {"nested": parse(nested), "chain": parse(chain)}
     index = tw.Index(spec).add_many(known)
     index.rebuild()
-    with index._contents.whole() as shard:
+    with index._contents.lock_shard() as shard:
         assert len(shard.engines._index.level_start) > 1_000
     every = {f"x{i}": 1 for i in range(1_000)}
     check_matches(index, known, [every, {}, {"x99": 1}, {**every, "x0": 0}, {**every, "x0": 0, "x99": 0}])

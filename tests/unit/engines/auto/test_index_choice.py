@@ -119,7 +119,7 @@ def test_a_copy_knows_what_is_not_settled(monkeypatch):
     index = tw.Index()
     with monkeypatch.context() as idle:
         idle.setattr(
-            "tellwhen.index.state.Contents.keep_up", lambda self: None
+            "tellwhen.index.state.Contents.start_due_upkeep", lambda self: None
         )  # it is copied before the background has begun
         copied = pickle.loads(pickle.dumps(index.add_many(rules(12_000))))
     assert copied.inspect.get_stats()["auto"]["in atree"] == 0

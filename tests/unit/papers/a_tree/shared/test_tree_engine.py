@@ -73,7 +73,7 @@ def test_all_truth_values_of_many_trees(engine):
     rng = random.Random(1)
     known = dict(enumerate([parse(text) for text in PARTS_TWICE] + [random_tree(rng, 4) for _ in range(150)]))
     index = tw.Index(engine).add_many(known).rebuild()
-    with index._contents.whole() as shard:
+    with index._contents.lock_shard() as shard:
         shard.engines.verify()
     # Absent and 2 differ: an absent attribute leaves negated predicates undefined.
     events = [make_event(*true) for n in range(7) for true in itertools.combinations(range(1, 7), n)]
@@ -102,7 +102,7 @@ def test_deep_and_long_expressions(engine):
         "xor": Xor.create(*long[:300]),
     }
     index = tw.Index(engine).add_many(known).rebuild()
-    with index._contents.whole() as shard:
+    with index._contents.lock_shard() as shard:
         shard.engines.verify()
         assert shard.engine._index.posted.trees >= 2
     everything = {f"q{k}": 1 for k in range(10_000)}

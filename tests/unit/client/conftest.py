@@ -1,0 +1,26 @@
+"""A service, and both kinds of client."""
+
+import pytest
+
+from client_support import CLIENT_KINDS
+from service_support import run_service
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    with run_service(tmp_path_factory.mktemp("client") / "data") as address:
+        yield address
+
+
+@pytest.fixture(params=CLIENT_KINDS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(params=CLIENT_KINDS)
+def client(request, address):
+    """A client of a service without subscriptions."""
+    with request.param(address) as client:
+        client.remove_many([one["id"] for one in client.all()])
+        assert len(client) == 0
+        yield client

@@ -1,0 +1,16 @@
+"""The async client."""
+
+import asyncio
+
+from tellwhen.client import AsyncClient
+
+
+def test_many_calls_run_at_once(address):
+    async def ask():
+        async with AsyncClient(address) as client:
+            await client.remove_many([one["id"] async for one in client.all()])
+            await asyncio.gather(*(client.add(number, f"x > {number}") for number in range(50)))
+            found = await asyncio.gather(*(client.publish({"x": number}) for number in range(50)))
+            return [sorted(ids) for ids in found]
+
+    assert asyncio.run(ask()) == [list(range(number)) for number in range(50)]

@@ -1,0 +1,251 @@
+"""Clients answer as an `Index` does, with the same errors, with and without `await`."""
+
+import math
+import random
+
+import pytest
+
+import tellwhen as tw
+from service_support import make_json_event
+from tellwhen.client import AsyncClient, Client, ServiceError
+from tellwhen.client.calls import ClientMethods
+from tellwhen.index.subscriptions import Rejected
+from tellwhen.testing.engine_checks import random_expression
+
+ODD_IDS = [
+    "a/b", "a%20b", "%", "%2F", "?x=1", "#x", "a b", "a+b", "žluť", "😀", "\n", "x\n", '"', "'", "5", 5, -5, 2**63 - 1,
+    "...", "./a", "a/..", "remove", "\0", "\u2028", "\ufeff", " ", "y" * 2_000,
+]  # fmt: skip
+
+
+# Answers and errors
+
+
+def test_every_call_is_named_as_that_of_an_index():
+    calls = {name for name in vars(ClientMethods) if not name.startswith("_")}
+    service_calls = {"about", "dry_run", "page", "publish", "publish_many", "validate"}
+    assert {name for name in calls if not hasattr(tw.Index, name)} == service_calls
+    for kind in (Client, AsyncClient):
+        assert {name for name in dir(kind) if not name.startswith("_")} == {*calls, "all", "close", "live"}
+
+
+def test_answers_are_those_of_an_index(client):
+    rng = random.Random(5)
+    index, rows = tw.Index(), []
+    for number in range(60):
+        row = (
+            number if number % 2 else f"s{number}", str(random_expression(rng)), rng.randint(0, 9) / 4, None,
+            {"tenant": rng.randint(0, 2)},
+        )  # fmt: skip
+        if index.add_valid([row]) == []:
+            rows.append(row)
+    assert client.add_many(rows) == []
+    assert len(client) == len(index) == len(rows)
+    events = [make_json_event(rng) for _ in range(10)]
+    for event in events:
+        assert client.match(event) == client.publish(event) == index.match(event)
+        assert client.match(event, payload=True) == index.match_with_payloads(event)
+        where = {"tenant": [0, 1]}
+        assert client.publish(event, where=where) == index.match(event, where=where)
+        assert client.count(event) == index.count(event)
+        assert client.count(event, where=where) == index.count(event, where=where)
+        assert client.top_k(event, 5) == index.top_k(event, 5)
+        assert client.top_k(event, 5, relaxed=True) == index.top_k(event, 5, relaxed=True)
+        assert client.top_k(event, 3, where=where) == index.top_k(event, 3, where=where)
+        for id_ in list(index)[:3]:
+            expected = index.explain(id_, event)
+            explanation = client.explain(id_, event)
+            assert (explanation["value"], explanation["text"]) == (expected.value, str(expected))
+    assert client.publish_many(events) == [index.match(event) for event in events]
+    assert client.publish_many(iter(events), where=where) == [index.match(event, where=where) for event in events]
+    assert [one["id"] for one in client.all()] == list(index)
+    assert client.attributes() == index.inspect.get_attributes()
+    for id_ in list(index)[:5]:
+        assert tw.Subscription(**client.get(id_)) == index.get_subscription(id_)
+
+
+def test_changes_are_those_of_an_index(client):
+    index = tw.Index()
+    for one in (client, index):
+        one.add("a", "x > 1", score=2.0, weights={"x": 0.5}, payload={"n": 1})
+        one.add(1, tw.col("x") > 2)
+        one.add("a", "x > 3", replace=True)
+        one.add_many({"b": "x > 4", 2: "x > 5"})
+        one.add_many([("c", "x > 6", 1.5), ("d", "x > 7", None, None, {"n": [1, None]})])
+        one.add_many([{"id": "e", "expression": "y = 1", "score": 3}], replace=True)
+        one.set_score("b", 7)
+        one.set_scores({"c": 8.0, 2: 9}, missing="raise")
+        one.set_scores({"c": 8.5, "nobody": 9}, missing="ignore")
+        one.remove("d")
+        one.discard("d")
+        one.discard("e")
+        one.remove_many([1])
+    event = {"x": 100, "y": 1}
+    assert client.match(event) == index.match(event)
+    assert client.top_k(event) == index.top_k(event)
+    assert [(one["id"], one["expression"], one["score"], one["payload"]) for one in client.all()] == [
+        (id_, text, index.get_subscription(id_).score, index.get_payload(id_)) for id_, text in index.iter_texts()
+    ]
+
+
+def test_changes_return_counts(client):
+    client.add_many(dict.fromkeys(range(5), "x > 1"))
+    assert client.remove_many([0, 1]) == 2
+    assert client.remove_many([0, 2], missing="ignore") == 1
+    assert client.set_scores({3: 1, 4: 2}) == 2
+    assert client.discard(0) == 0
+
+
+def test_faulty_subscriptions_are_returned(client):
+    rows = [("a", "x > 1"), ("b", "x >"), ("a", "x > 2"), (4, "y = 1", None, {"z": 1})]
+    rejected = client.add_many(rows, errors="quarantine")
+    assert rejected == tw.Index().add_valid(rows)
+    assert all(isinstance(one, Rejected) for one in rejected)
+    assert [one.id for one in rejected] == ["b", "a", 4]
+
+
+WRONG = {
+    "parse": lambda one: one.add("x", "price <"),
+    "parse many": lambda one: one.add_many({"x": "a = 1", "y": "a ="}),
+    "deep": lambda one: one.add("x", "(" * 500 + "a = 1" + ")" * 500),
+    "expression": lambda one: one.add("x", {"nonsense": 1}),
+    "taken": lambda one: one.add("taken", "a = 1"),
+    "twice": lambda one: one.add_many([("x", "a = 1"), ("x", "a = 2")]),
+    "unknown": lambda one: one.remove("nobody"),
+    "unknown among many": lambda one: one.remove_many(["taken", "nobody"]),
+    "unknown score": lambda one: one.set_score("nobody", 1),
+    "unknown to explain": lambda one: one.explain("nobody", {}),
+    "weights": lambda one: one.add("x", "a = 1", weights={"b": 1}),
+    "large id": lambda one: one.remove(2**63),
+    "small id": lambda one: one.remove(-(2**63)),
+    "bool id": lambda one: one.remove(True),
+    "float id": lambda one: one.remove(1.5),
+    "no id": lambda one: one.remove(None),
+    "surrogate id": lambda one: one.remove("\ud800"),
+    "ids that are a string": lambda one: one.remove_many("taken"),
+    "ids that are none": lambda one: one.remove_many(5),
+    "scores that are none": lambda one: one.set_scores([("taken", 1)]),
+    "subscriptions that are none": lambda one: one.add_many(5),
+    "subscriptions that are a string": lambda one: one.add_many("ab"),
+    "a row that is none": lambda one: one.add_many([5]),
+    "a short row": lambda one: one.add_many([("x",)]),
+    "a long row": lambda one: one.add_many([("x", "a = 1", 1, None, None, 7)]),
+    "event": lambda one: one.match([1]),
+    "event of a number": lambda one: one.match({1: 2}),
+    "where": lambda one: one.match({}, where={"a": {"b": 1}}),
+    "weights without relaxing": lambda one: one.top_k({}, weights={"a": 1}),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_errors_are_those_of_an_index(client, what):
+    index = tw.Index()
+    errors = []
+    for one in (index, client):
+        one.add("taken", "a = 1")
+        with pytest.raises(tw.TellwhenError) as caught:
+            WRONG[what](one)
+        errors.append(caught.value)
+    expected, found = errors
+    assert type(found) is type(expected)
+    assert str(found)
+    if isinstance(found, tw.ParseError):
+        assert (found.message, found.position) == (expected.message, expected.position)
+    assert len(client) == 1
+
+
+@pytest.mark.parametrize(
+    "value", [math.nan, math.inf, object(), {1, 2}, b"x", "\ud800"], ids=lambda value: type(value).__name__
+)
+def test_values_that_json_cannot_represent(client, value):
+    for call in (
+        lambda: client.publish({"a": value}),
+        lambda: client.add("x", "a = 1", payload={"p": value}),
+        lambda: client.publish_many([{"a": value}]),
+    ):
+        with pytest.raises(tw.TellwhenError, match="JSON"):
+            call()
+    assert len(client) == 0
+
+
+# Ids in URLs
+
+
+def test_odd_ids_in_urls(client):
+    client.add_many(dict.fromkeys(ODD_IDS, "x > 1"))
+    client.add("last", "x > 1")
+    assert client.publish({"x": 2}) == [*ODD_IDS, "last"]
+    for number, id_ in enumerate(ODD_IDS):
+        assert client.get(id_)["id"] == id_
+        rest = [*ODD_IDS[number + 1 :], "last"]
+        assert [one["id"] for one in client.page(start=id_)["subscriptions"]] == [id_, *rest]
+        client.remove(id_)
+        assert client.match({"x": 2}) == rest
+        with pytest.raises(tw.UnknownId):
+            client.get(id_)
+
+
+@pytest.mark.parametrize("id_", ["", ".", ".."])
+def test_ids_that_cannot_be_part_of_a_url(client, id_):
+    client.add(id_, "x > 1")
+    for call in (client.get, client.remove):
+        with pytest.raises(tw.IdError, match="remove_many"):
+            call(id_)
+    assert client.publish({"x": 2}) == [id_]
+    assert client.explain(id_, {"x": 2})["value"] is True
+    assert client.discard(id_) == 1
+    assert len(client) == 0
+
+
+def test_texts_that_are_too_long_for_a_url(client):
+    for call in (lambda: client.get("x" * 100_000), lambda: client.page(text="x" * 100_000)):
+        with pytest.raises(tw.ArgumentError, match="URL"):
+            call()
+
+
+# Pages and questions
+
+
+def test_pages(client):
+    client.add_many({f"s{number}": f"x > {number}" for number in range(5)} | {7: "name = '5' AND x = 3"})
+    page = client.page(limit=4)
+    assert [one["id"] for one in page["subscriptions"]] == ["s0", "s1", "s2", "s3"]
+    assert [one["id"] for one in client.page(start=page["next"])["subscriptions"]] == ["s4", 7]
+    assert [one["id"] for one in client.page(start=7)["subscriptions"]] == [7]
+
+    def ids(**query):
+        return [one["id"] for one in client.page(**query)["subscriptions"]]
+
+    assert ids(constant=3) == ["s3", 7]
+    assert ids(constant="5") == [7]
+    assert ids(constant=5) == []
+    assert ids(mentions="name") == [7]
+    assert ids(text="s1") == ["s1"]
+    client.add_many([(f"a{n}", f"x > {n}", None, None, {"subscriber": 7 if n % 2 else "ann"}) for n in range(4)])
+    assert ids(subscriber="ann") == ["a0", "a2"]
+    assert ids(subscriber=7, text="a3") == ["a3"]
+    assert ids(subscriber="ann", mentions="name") == ids(subscriber="nobody") == []
+    page = client.page(subscriber="ann", limit=1)
+    assert [one["id"] for one in client.page(subscriber="ann", start=page["next"])["subscriptions"]] == ["a2"]
+    with pytest.raises(ServiceError, match="limit"):
+        client.page(limit=0)
+    with pytest.raises(tw.UnknownId):
+        client.page(start="nobody")
+
+
+def test_all_of_many_pages(client):
+    client.add_many(dict.fromkeys(range(2500), "x > 1"))
+    assert [one["id"] for one in client.all()] == list(range(2_500))
+
+
+def test_validate_and_dry_run(client):
+    assert client.validate("price<20")["text"] == "price < 20"
+    assert client.validate(tw.col("price") < 20)["ok"]
+    assert client.validate("price <")["error"]["position"] == 7
+    client.publish({"unheard_of": 1})
+    assert client.dry_run("unheard_of = 1")["matches"] >= 1
+    assert client.dry_run(tw.col("unheard_of") == 2)["matches"] == 0
+    with pytest.raises(tw.ParseError):
+        client.dry_run("price <")
+    assert client.stats()["subscriptions"] == 0
+    assert client.about()["roles"] == ["read", "publish", "manage"]
