@@ -278,21 +278,21 @@ def test_tenants_do_not_hear_each_other(tmp_path):
 
         def listen(**wanted):
             with Client(address, secrets["ann"]) as client:
-                heard.append(next(client.live(**wanted)))
+                heard.append(next(client.listen(**wanted)))
 
         ways = ({}, {"subscriber": "same"}, {"ids": ["same"]}, {"filter": "x > 0"})
         threads = [threading.Thread(target=listen, kwargs=wanted, daemon=True) for wanted in ways]
         for thread in threads:
             thread.start()
-        wait_until(lambda: ann.stats()["listeners"] == len(ways))
-        assert bob.stats()["listeners"] == 0
+        wait_until(lambda: ann.get_stats()["listeners"] == len(ways))
+        assert bob.get_stats()["listeners"] == 0
         bob.publish({"x": 1})
         bob.publish_many([{"x": 2}])
         assert ann.publish({"x": 3}) == ["same"]
         for thread in threads:
             thread.join(20)
         assert [message.data for message in heard] == [{"event": {"x": 3}, "matches": ["same"]}] * len(ways)
-        wait_until(lambda: ann.stats()["listeners"] == 0)
+        wait_until(lambda: ann.get_stats()["listeners"] == 0)
 
 
 # how much
@@ -376,7 +376,7 @@ def test_more_than_a_request_may_have(small):
         assert "2 subscriptions" in kind(client.add_many, {"a": "x = 1", "b": "x = 1", "c": "x = 1"})
         long = "x = 1" + " OR x = 1" * 10
         assert "50 characters" in kind(client.add, "long", long)
-        assert "50 characters" in kind(lambda: list(client.live(filter=long)))
+        assert "50 characters" in kind(lambda: list(client.listen(filter=long)))
         assert "50 characters" in kind(client.dry_run, long)
         refused(httpx2.put(f"{small}/v1/subscriptions/long", json={"expression": long}), 413, "TooLarge")
         body = {"expression": long, "event": {}}
@@ -394,7 +394,7 @@ def test_more_listeners_than_there_may_be(small):
         assert first.status_code == 200
         refused(httpx2.get(f"{small}/v1/live"), 429, "TooMany")
     with Client(small) as client:
-        wait_until(lambda: client.stats()["listeners"] == 0)
+        wait_until(lambda: client.get_stats()["listeners"] == 0)
     with httpx2.stream("GET", f"{small}/v1/live") as again:
         assert again.status_code == 200
 
@@ -498,9 +498,9 @@ def test_tls(tmp_path, certificate):
             client.add("a", "x > 1")
             assert client.publish({"x": 2}) == ["a"]
         with Client(address) as stranger, pytest.raises(ServiceError, match="certificate"):
-            stranger.about()
+            stranger.get_service_info()
         with Client(address.replace("https", "http")) as plain, pytest.raises(ServiceError):
-            plain.about()
+            plain.get_service_info()
 
 
 def test_tls_needs_both_files(tmp_path, certificate):

@@ -108,9 +108,9 @@ def test_a_removed_key_hears_nothing_more(tmp_path, monkeypatch):
     ):
         boss.add("a", "x = 1")
         heard = []
-        thread = threading.Thread(target=lambda: heard.extend(other.live()))
+        thread = threading.Thread(target=lambda: heard.extend(other.listen()))
         thread.start()
-        wait_until(lambda: boss.stats()["listeners"] == 1)
+        wait_until(lambda: boss.get_stats()["listeners"] == 1)
         boss.publish({"x": 1})
         wait_until(lambda: len(heard) == 1)
         keys.remove("listener")
@@ -182,11 +182,11 @@ def test_nothing_follows_on_a_connection_that_listens(tmp_path):
     live = b"GET /v1/live HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
     with run_service(tmp_path / "data") as address, Client(address) as client:
         with _connected(address, live):
-            wait_until(lambda: client.stats()["listeners"] == 1)
+            wait_until(lambda: client.get_stats()["listeners"] == 1)
         for _ in range(5):
             with _connected(address, live + live):
                 pass
-        wait_until(lambda: client.stats()["listeners"] == 0, 8)  # and not when the next sign of life is due
+        wait_until(lambda: client.get_stats()["listeners"] == 0, 8)  # and not when the next sign of life is due
 
 
 def test_a_million_errors_are_as_quick_as_one(client):
@@ -303,10 +303,10 @@ def test_a_listener_that_does_not_read_is_cut_off(tmp_path, monkeypatch):
     with run_service(tmp_path / "data") as address, Client(address) as client:
         client.add("a", "x = 1")
         with _connected(address, b"GET /v1/live HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"):
-            wait_until(lambda: client.stats()["listeners"] == 1)
+            wait_until(lambda: client.get_stats()["listeners"] == 1)
             for _ in range(40):
                 client.publish({"x": 1, "long": "z" * 900_000})
-            wait_until(lambda: client.stats()["listeners"] == 0)
+            wait_until(lambda: client.get_stats()["listeners"] == 0)
 
 
 def _add_key(folder, number):
@@ -376,9 +376,11 @@ def test_slow_matching_and_slow_filters_hold_nobody_up(tmp_path, monkeypatch):
     with run_service(tmp_path / "data") as address, Client(address) as client:
         client.add("a", "x = 1")
         heard = []
-        listening = threading.Thread(target=lambda: heard.append(next(iter(client.live(filter="x = 1")))), daemon=True)
+        listening = threading.Thread(
+            target=lambda: heard.append(next(iter(client.listen(filter="x = 1")))), daemon=True
+        )
         listening.start()
-        wait_until(lambda: client.stats()["listeners"] == 1)
+        wait_until(lambda: client.get_stats()["listeners"] == 1)
         slow.set()
         client.publish({"x": 1})  # it was not known yet that this takes long
         publishing = threading.Thread(target=lambda: client.publish({"x": 1}))
