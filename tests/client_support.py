@@ -21,7 +21,7 @@ class BlockingAsyncClient:
         self._loop.close()
 
     def __len__(self):
-        return self.about()["subscriptions"]
+        return self.get_service_info()["subscriptions"]
 
     def __getattr__(self, name):
         def call(*args, **kwargs):

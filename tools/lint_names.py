@@ -19,8 +19,6 @@ from typing import NamedTuple
 FOLDERS = ("src", "bench", "docs", "tools")
 
 ALLOWED = {
-    "about": "public: Client.about; docs/reference/api.md has the new name, get_service_info",
-    "all": "public: Client.all; docs/reference/api.md has the new name, iter_subscriptions",
     "between": "col('price').between(20, 40), as in SQL, Spark and ibis",
     "computed.py": "computed attributes; SQL has computed columns",
     "ranked.py": "ranked publish/subscribe is the term of the VLDB 2008 paper",

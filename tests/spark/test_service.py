@@ -17,27 +17,27 @@ def test_new_versions_are_served_without_a_restart(spark, tmp_path, monkeypatch)
     tws.build(spark.createDataFrame([(1, "x > 1"), (2, "x > 5")], "id int, expression string"), path, shards=2)
     before = set(path.iterdir())
     with run_in_background(path) as service, Client(service.address) as client:
-        assert (client.publish({"x": 3}), client.about()["index_version"]) == ([1], 1)
+        assert (client.publish({"x": 3}), client.get_service_info()["index_version"]) == ([1], 1)
         with pytest.raises(ServiceError, match="change it with tellwhen.spark.update") as refused:
             client.add(3, "x > 2")
         assert refused.value.status == 409
         assert set(path.iterdir()) <= before | {path / "leases"}
         changes = [("add", 3, "x > 2"), ("remove", 1, None)]
         tws.update(spark.createDataFrame(changes, "operation string, id int, expression string"), path)
-        wait_until(lambda: client.about()["index_version"] == 2)
+        wait_until(lambda: client.get_service_info()["index_version"] == 2)
         assert client.publish({"x": 3}) == [3]
         tws.rollback(path, 1)
         wait_until(lambda: client.publish({"x": 3}) == [1])
-        assert client.about()["index_version"] == 1
+        assert client.get_service_info()["index_version"] == 1
 
         # A version that cannot be opened is told, and the one before is served on.
         current = path / "current.json"
         whole = current.read_bytes()
         current.write_text("{")
-        wait_until(lambda: "cannot be opened" in str(client.stats()["failure"]))
+        wait_until(lambda: "cannot be opened" in str(client.get_stats()["failure"]))
         assert client.publish({"x": 3}) == [1]
         current.write_bytes(whole)
-        wait_until(lambda: client.stats()["failure"] is None)
+        wait_until(lambda: client.get_stats()["failure"] is None)
 
     Keys(tmp_path / "index-service" / "keys.json").add("acme", ["read"], tenant="acme")
     with pytest.raises(tw.FormatError, match="the key of the tenant acme gives no access"):

@@ -12,6 +12,7 @@
 from tellwhen.client.asynchronous import AsyncClient
 from tellwhen.client.errors import ServiceError
 from tellwhen.client.messages import Message
+from tellwhen.client.pages import SubscriptionPage
 from tellwhen.client.synchronous import Client
 
-__all__ = ["AsyncClient", "Client", "Message", "ServiceError"]
+__all__ = ["AsyncClient", "Client", "Message", "ServiceError", "SubscriptionPage"]

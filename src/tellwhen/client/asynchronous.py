@@ -10,12 +10,14 @@ import httpx2
 from tellwhen.client.calls import SUBSCRIPTIONS_PER_PAGE_MAX, Call, ClientMethods, Id, build_listen_call
 from tellwhen.client.messages import Message, MessageParser
 from tellwhen.client.synchronous import LISTEN_TIMEOUT_SECONDS, convert_http_error, make_http_options, read_answer
+from tellwhen.index.subscriptions import Subscription
 
 
 class AsyncClient(ClientMethods):
     """A client of a service for asyncio, with the methods of `Client`.
 
-    Every method returns an awaitable of the result, except that `all` and `live` are iterated with `async for`.
+    Every method returns an awaitable of the result, except that `iter_subscriptions` and `listen` are iterated with
+    `async for`.
 
     Parameters
     ----------
@@ -55,26 +57,26 @@ class AsyncClient(ClientMethods):
             raise convert_http_error(error) from error
         return read_answer(call, response)
 
-    async def all(self) -> AsyncIterator[dict[str, Any]]:
+    async def iter_subscriptions(self) -> AsyncIterator[Subscription]:
         """Iterate over all subscriptions, in the order in which their ids were first added.
 
         Subscriptions are read page by page. A subscription that is added or removed meanwhile may be missing.
 
         Yields
         ------
-        dict
-            A subscription, as `get` returns it.
+        Subscription
+            A subscription, as `get_subscription` returns it.
         """
         start: Any = None
         while True:
-            page = await self.page(start=start, limit=SUBSCRIPTIONS_PER_PAGE_MAX)
-            for subscription in page["subscriptions"]:
+            page = await self.list_subscriptions(start=start, limit=SUBSCRIPTIONS_PER_PAGE_MAX)
+            for subscription in page.subscriptions:
                 yield subscription
-            start = page["next"]
+            start = page.next
             if start is None:
                 return
 
-    async def live(
+    async def listen(
         self, *, subscriber: Any = None, ids: Iterable[Id] = (), filter: str | None = None
     ) -> AsyncIterator[Message]:
         """Listen for matches of published events, until the caller stops iterating or the connection ends.

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from tellwhen.client import deprecated_members
+from tellwhen.client.pages import SubscriptionPage
 from tellwhen.errors import ArgumentError, EventError, ExpressionError, IdError, ScoreError, abbreviate
-from tellwhen.index.subscriptions import Rejected, iter_subscriptions
+from tellwhen.index.subscriptions import Rejected, Subscription, iter_subscriptions
 
 Id = str | int
-FIELDS = ("id", "expression", "score", "weights", "payload")
+FIELDS = Subscription._fields
 """The fields of a subscription, in the order of a tuple."""
 
 SUBSCRIPTIONS_PER_PAGE_MAX = 1_000
@@ -44,7 +46,7 @@ class Call(NamedTuple):
         return {"params": dict(self.query), "content": content, "headers": {"content-type": "application/json"}}
 
 
-class ClientMethods(ABC):
+class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
     """The methods that `Client` and `AsyncClient` share: all but those that iterate.
 
     `Client._send` returns the result of a call, and `AsyncClient._send` returns an awaitable of it. The annotation of
@@ -80,7 +82,7 @@ class ClientMethods(ABC):
             Weights of attributes, by which `top_k(relaxed=True)` ranks; 1 by default.
         payload : mapping, optional
             A JSON object that is returned with matches and by which matches can be filtered. Its `subscriber` is the
-            one for whom `live` yields the matches.
+            one for whom `listen` yields the matches.
         replace : bool, default False
             Whether to replace a subscription of the same id.
 
@@ -103,15 +105,36 @@ class ClientMethods(ABC):
             follow; mappings with these keys; or a table (Arrow, pandas or polars) with columns of these names.
         replace : bool, default False
             Whether to replace subscriptions of the same ids.
-        errors : {"raise", "quarantine"}, default "raise"
-            With "quarantine", the valid subscriptions are added, and the faulty ones are returned.
+        errors : str
+            Deprecated: use `add_valid`.
+
+        Raises
+        ------
+        ParseError
+            If a text is not an expression.
+        DuplicateId
+            If an id occurs twice, or a subscription has this id and `replace` is False.
+        """
+        if errors != "raise":
+            return deprecated_members.quarantine_errors(self, subscriptions, replace, errors)
+        return self._send(_build_add_call(iter_subscriptions(subscriptions), replace, "raise", _return_none))
+
+    def add_valid(self, subscriptions: Any, *, replace: bool = False) -> Any:
+        """Add the valid ones of many subscriptions. They become visible together.
+
+        Parameters
+        ----------
+        subscriptions
+            Subscriptions in any form that `add_many` takes.
+        replace : bool, default False
+            Whether to replace subscriptions of the same ids.
 
         Returns
         -------
         list of Rejected
             The faulty subscriptions, each with its id, the reason, and the position of an error in its text.
         """
-        return self._send(_build_add_call(iter_subscriptions(subscriptions), replace, errors, _read_rejected))
+        return self._send(_build_add_call(iter_subscriptions(subscriptions), replace, "quarantine", _read_rejected))
 
     def set_score(self, id: Id, score: float) -> Any:
         """Set the score of a subscription.
@@ -143,6 +166,7 @@ class ClientMethods(ABC):
         int
             The number of scores that were set.
         """
+        _validate_missing(missing)
         if not isinstance(scores, Mapping):
             raise ScoreError(f"set_scores takes a mapping from ids to scores, not {abbreviate(scores)}")
         body = {"scores": [{"id": id_, "score": score} for id_, score in scores.items()], "missing": missing}
@@ -176,7 +200,8 @@ class ClientMethods(ABC):
         int
             The number of subscriptions that were removed.
         """
-        if isinstance(ids, str) or not isinstance(ids, Iterable):
+        _validate_missing(missing)
+        if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
             raise IdError(f"remove_many takes ids, not {abbreviate(ids)}; remove() takes one")
         body = {"ids": list(ids), "missing": missing}
         return self._send(Call("POST", "/v1/subscriptions/remove", body, convert=lambda answer: answer["removed"]))
@@ -205,41 +230,86 @@ class ClientMethods(ABC):
         where : mapping, optional
             Match only subscriptions whose payloads have these values: by key a value, or a list of values of which the
             payload must have one.
-        payload : bool, default False
-            Whether to return the payloads, too.
+        payload : bool
+            Deprecated: use `publish_with_payloads`.
 
         Returns
         -------
-        list of id, or list of (id, dict)
-            The ids of the matching subscriptions, or pairs of id and payload, in the order in which the subscriptions
-            were added.
+        list of id
+            The ids of the matching subscriptions, in the order in which the subscriptions were added.
 
         Raises
         ------
         ArgumentError
             If the event matches more subscriptions than the service returns in one answer.
         """
-        return self._send(_build_match_call("/v1/publish", event, where, payload))
+        if payload:
+            return deprecated_members.publish_with_payload_argument(self, event, where)
+        return self._send(_build_match_call("/v1/publish", event, where, _read_matches))
+
+    def publish_with_payloads(self, event: Mapping[str, Any], *, where: Mapping[str, Any] | None = None) -> Any:
+        """Match an event, send its matches to all listeners, and return the payloads, too.
+
+        Parameters
+        ----------
+        event, where
+            As in `publish`.
+
+        Returns
+        -------
+        list of (id, dict)
+            The ids and payloads of the matching subscriptions, in the order in which the subscriptions were added.
+
+        Raises
+        ------
+        ArgumentError
+            If the event matches more subscriptions than the service returns in one answer.
+        """
+        return self._send(_build_match_call("/v1/publish", event, where, _read_payloads))
 
     def match(self, event: Mapping[str, Any], *, where: Mapping[str, Any] | None = None, payload: bool = False) -> Any:
         """Match an event without sending its matches to listeners.
 
         Parameters
         ----------
-        event, where, payload
+        event, where
             As in `publish`.
+        payload : bool
+            Deprecated: use `match_with_payloads`.
 
         Returns
         -------
-        list of id, or list of (id, dict)
-            As `publish` returns it.
+        list of id
+            The ids of the matching subscriptions, in the order in which the subscriptions were added.
 
         Raises
         ------
         ArgumentError
             If the event matches more subscriptions than the service returns in one answer.
         """
-        return self._send(_build_match_call("/v1/match", event, where, payload))
+        if payload:
+            return deprecated_members.match_with_payload_argument(self, event, where)
+        return self._send(_build_match_call("/v1/match", event, where, _read_matches))
+
+    def match_with_payloads(self, event: Mapping[str, Any], *, where: Mapping[str, Any] | None = None) -> Any:
+        """Match an event without sending its matches to listeners, and return the payloads, too.
+
+        Parameters
+        ----------
+        event, where
+            As in `publish`.
+
+        Returns
+        -------
+        list of (id, dict)
+            The ids and payloads of the matching subscriptions, in the order in which the subscriptions were added.
+
+        Raises
+        ------
+        ArgumentError
+            If the event matches more subscriptions than the service returns in one answer.
+        """
+        return self._send(_build_match_call("/v1/match", event, where, _read_payloads))
 
     def count(self, event: Mapping[str, Any], *, where: Mapping[str, Any] | None = None) -> Any:
         """Count the subscriptions that match an event, without sending the matches to listeners.
@@ -357,13 +427,18 @@ class ClientMethods(ABC):
         """
         return self._send(Call("POST", "/v1/dry-run", {"expression": _format_expression(expression)}))
 
-    def get(self, id: Id) -> Any:
-        """Return a subscription.
+    def get_subscription(self, id: Id) -> Any:
+        """Return a subscription with its expression, score, weights and payload.
+
+        Parameters
+        ----------
+        id : str or int
+            The id of the subscription.
 
         Returns
         -------
-        dict
-            Its `id`, `expression`, `score`, `weights` and `payload`.
+        Subscription
+            The record that `Index.get_subscription` returns. An infinite score is None.
 
         Raises
         ------
@@ -373,9 +448,9 @@ class ClientMethods(ABC):
             If the id cannot be part of a URL: it is empty, `.` or `..`.
         """
         path, query = _locate_subscription(id)
-        return self._send(Call("GET", path, query=query))
+        return self._send(Call("GET", path, query=query, convert=_read_subscription))
 
-    def page(
+    def list_subscriptions(
         self,
         *,
         text: str | None = None,
@@ -404,8 +479,8 @@ class ClientMethods(ABC):
 
         Returns
         -------
-        dict
-            `subscriptions`, as `get` returns them, and `next`, an opaque cursor; None on the last page.
+        SubscriptionPage
+            The `subscriptions`, and `next`, an opaque cursor to pass as `start`; None on the last page.
         """
         json_constant = json.dumps(constant) if isinstance(constant, str) else constant  # text stays text: "5"
         conditions = {
@@ -415,9 +490,9 @@ class ClientMethods(ABC):
         query |= {name: value for name, value in conditions.items() if value is not None}
         if isinstance(start, int):
             query["id_type"] = _get_id_type(start)
-        return self._send(Call("GET", "/v1/subscriptions", query=query))
+        return self._send(Call("GET", "/v1/subscriptions", query=query, convert=_read_page))
 
-    def stats(self) -> Any:
+    def get_stats(self) -> Any:
         """Return figures of the service.
 
         Returns
@@ -428,7 +503,7 @@ class ClientMethods(ABC):
         """
         return self._send(Call("GET", "/v1/stats"))
 
-    def about(self) -> Any:
+    def get_service_info(self) -> Any:
         """Return a description of the service and of the rights of the key.
 
         Returns
@@ -439,7 +514,7 @@ class ClientMethods(ABC):
         """
         return self._send(Call("GET", "/v1"))
 
-    def attributes(self) -> Any:
+    def get_attributes(self) -> Any:
         """Return the attributes that subscriptions test.
 
         Returns
@@ -477,21 +552,19 @@ def _build_add_call(rows: Iterable[Any], replace: bool, errors: str, convert: Ca
     return Call("POST", "/v1/subscriptions", body, convert=convert)
 
 
-def _build_match_call(path: str, event: Mapping[str, Any], where: Mapping[str, Any] | None, payload: bool) -> Call:
-    def read_matches(answer: Any) -> Any:
-        if answer["truncated"]:
-            raise ArgumentError(
-                f"the event matches {answer['count']:,} subscriptions, more than the service returns in one answer; "
-                "match fewer with where, or ask for the best with top_k"
-            )
-        return [(one["id"], one["payload"]) for one in answer["matches"]] if payload else answer["matches"]
-
-    return Call(
-        "POST", path, {"event": _validate_event(event), "where": where, "payload": payload}, convert=read_matches
-    )
+def _build_match_call(
+    path: str, event: Mapping[str, Any], where: Mapping[str, Any] | None, convert: Callable[[Any], Any]
+) -> Call:
+    body = {"event": _validate_event(event), "where": where, "payload": convert is _read_payloads}
+    return Call("POST", path, body, convert=convert)
 
 
 # Arguments
+
+
+def _validate_missing(missing: str) -> None:
+    if missing not in ("raise", "ignore"):
+        raise ArgumentError(f"missing must be 'raise' or 'ignore', not {abbreviate(missing)}")
 
 
 def _locate_subscription(id_: Id) -> tuple[str, dict[str, str]]:
@@ -550,6 +623,27 @@ def _return_none(answer: Any) -> None:
 
 def _read_rejected(answer: Any) -> list[Rejected]:
     return [Rejected(**fields) for fields in answer["rejected"]]
+
+
+def _read_matches(answer: Any) -> list[Any]:
+    if answer["truncated"]:
+        raise ArgumentError(
+            f"the event matches {answer['count']:,} subscriptions, more than the service returns in one answer; "
+            "match fewer with where, or ask for the best with top_k"
+        )
+    return list(answer["matches"])
+
+
+def _read_payloads(answer: Any) -> list[tuple[Id, dict[str, Any]]]:
+    return [(match["id"], match["payload"]) for match in _read_matches(answer)]
+
+
+def _read_subscription(answer: Any) -> Subscription:
+    return Subscription(*(answer[name] for name in FIELDS))  # a newer service may send more fields
+
+
+def _read_page(answer: Any) -> SubscriptionPage:
+    return SubscriptionPage([_read_subscription(row) for row in answer["subscriptions"]], answer["next"])
 
 
 def _read_scores(answer: Any) -> list[tuple[Id, float | None]]:

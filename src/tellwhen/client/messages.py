@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class Message(NamedTuple):
-    """A message about live matches, which `Client.live` yields.
+    """A message about live matches, which `Client.listen` yields.
 
     Attributes
     ----------

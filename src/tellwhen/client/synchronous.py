@@ -11,6 +11,7 @@ from tellwhen.client.calls import SUBSCRIPTIONS_PER_PAGE_MAX, Call, ClientMethod
 from tellwhen.client.errors import ServiceError, make_error
 from tellwhen.client.messages import Message, MessageParser
 from tellwhen.errors import ArgumentError, TellwhenError, abbreviate
+from tellwhen.index.subscriptions import Subscription
 
 PORT_MAX = 65_535
 
@@ -99,7 +100,7 @@ class Client(ClientMethods):
         self._http.close()
 
     def __len__(self) -> int:
-        return int(self.about()["subscriptions"])
+        return int(self.get_service_info()["subscriptions"])
 
     def _send(self, call: Call) -> Any:
         try:
@@ -108,25 +109,25 @@ class Client(ClientMethods):
             raise convert_http_error(error) from error
         return read_answer(call, response)
 
-    def all(self) -> Iterator[dict[str, Any]]:
+    def iter_subscriptions(self) -> Iterator[Subscription]:
         """Iterate over all subscriptions, in the order in which their ids were first added.
 
         Subscriptions are read page by page. A subscription that is added or removed meanwhile may be missing.
 
         Yields
         ------
-        dict
-            A subscription, as `get` returns it.
+        Subscription
+            A subscription, as `get_subscription` returns it.
         """
         start: Any = None
         while True:
-            page = self.page(start=start, limit=SUBSCRIPTIONS_PER_PAGE_MAX)
-            yield from page["subscriptions"]
-            start = page["next"]
+            page = self.list_subscriptions(start=start, limit=SUBSCRIPTIONS_PER_PAGE_MAX)
+            yield from page.subscriptions
+            start = page.next
             if start is None:
                 return
 
-    def live(self, *, subscriber: Any = None, ids: Iterable[Id] = (), filter: str | None = None) -> Iterator[Message]:
+    def listen(self, *, subscriber: Any = None, ids: Iterable[Id] = (), filter: str | None = None) -> Iterator[Message]:
         """Listen for matches of published events, until the caller stops iterating or the connection ends.
 
         Matches are not stored: a client that listens later does not get them. All conditions must hold.

@@ -17,9 +17,15 @@ the smallest hashes. Up to 32,768 heavy pairs do not depend on them either; with
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from tellwhen.deprecation import alias_module_names
 from tellwhen.profile.histogram import HistogramBucket
 from tellwhen.profile.profile import Profile, Side
 from tellwhen.profile.sharing import SharingLevel
 from tellwhen.profile.typical import TypicalEvents
 
 __all__ = ["HistogramBucket", "Profile", "SharingLevel", "Side", "TypicalEvents"]
+
+if not TYPE_CHECKING:  # a type checker should report the old names
+    __getattr__ = alias_module_names(__name__, {"Bucket": "tellwhen.HistogramBucket", "Level": "tellwhen.SharingLevel"})

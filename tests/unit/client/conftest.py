@@ -21,6 +21,6 @@ def kind(request):
 def client(request, address):
     """A client of a service without subscriptions."""
     with request.param(address) as client:
-        client.remove_many([one["id"] for one in client.all()])
+        client.remove_many([subscription.id for subscription in client.iter_subscriptions()])
         assert len(client) == 0
         yield client

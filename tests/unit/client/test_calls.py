@@ -7,8 +7,9 @@ import pytest
 
 import tellwhen as tw
 from service_support import make_json_event
-from tellwhen.client import AsyncClient, Client, ServiceError
+from tellwhen.client import AsyncClient, Client, ServiceError, SubscriptionPage
 from tellwhen.client.calls import ClientMethods
+from tellwhen.client.deprecated_members import DeprecatedMembers
 from tellwhen.index.subscriptions import Rejected
 from tellwhen.testing.engine_checks import random_expression
 
@@ -23,10 +24,17 @@ ODD_IDS = [
 
 def test_every_call_is_named_as_that_of_an_index():
     calls = {name for name in vars(ClientMethods) if not name.startswith("_")}
-    service_calls = {"about", "dry_run", "page", "publish", "publish_many", "validate"}
-    assert {name for name in calls if not hasattr(tw.Index, name)} == service_calls
+    inspections = {"get_attributes", "get_stats"}
+    service_calls = {
+        "dry_run", "get_service_info", "list_subscriptions", "publish", "publish_many", "publish_with_payloads",
+        "validate",
+    }  # fmt: skip
+    assert {name for name in calls if not hasattr(tw.Index, name)} == service_calls | inspections
+    assert all(hasattr(tw.Inspection, name) for name in inspections)
+    old_names = {name for name in vars(DeprecatedMembers) if not name.startswith("_")}
     for kind in (Client, AsyncClient):
-        assert {name for name in dir(kind) if not name.startswith("_")} == {*calls, "all", "close", "live"}
+        names = {name for name in dir(kind) if not name.startswith("_")}
+        assert names - old_names == {*calls, "close", "iter_subscriptions", "listen"}
 
 
 def test_answers_are_those_of_an_index(client):
@@ -39,13 +47,15 @@ def test_answers_are_those_of_an_index(client):
         )  # fmt: skip
         if index.add_valid([row]) == []:
             rows.append(row)
-    assert client.add_many(rows) == []
+    assert client.add_many(rows) is None
     assert len(client) == len(index) == len(rows)
     events = [make_json_event(rng) for _ in range(10)]
     for event in events:
         assert client.match(event) == client.publish(event) == index.match(event)
-        assert client.match(event, payload=True) == index.match_with_payloads(event)
         where = {"tenant": [0, 1]}
+        for match in (client.match_with_payloads, client.publish_with_payloads):
+            assert match(event) == index.match_with_payloads(event)
+            assert match(event, where=where) == index.match_with_payloads(event, where=where)
         assert client.publish(event, where=where) == index.match(event, where=where)
         assert client.count(event) == index.count(event)
         assert client.count(event, where=where) == index.count(event, where=where)
@@ -58,10 +68,10 @@ def test_answers_are_those_of_an_index(client):
             assert (explanation["value"], explanation["text"]) == (expected.value, str(expected))
     assert client.publish_many(events) == [index.match(event) for event in events]
     assert client.publish_many(iter(events), where=where) == [index.match(event, where=where) for event in events]
-    assert [one["id"] for one in client.all()] == list(index)
-    assert client.attributes() == index.inspect.get_attributes()
+    assert [subscription.id for subscription in client.iter_subscriptions()] == list(index)
+    assert client.get_attributes() == index.inspect.get_attributes()
     for id_ in list(index)[:5]:
-        assert tw.Subscription(**client.get(id_)) == index.get_subscription(id_)
+        assert client.get_subscription(id_) == index.get_subscription(id_)
 
 
 def test_changes_are_those_of_an_index(client):
@@ -83,9 +93,7 @@ def test_changes_are_those_of_an_index(client):
     event = {"x": 100, "y": 1}
     assert client.match(event) == index.match(event)
     assert client.top_k(event) == index.top_k(event)
-    assert [(one["id"], one["expression"], one["score"], one["payload"]) for one in client.all()] == [
-        (id_, text, index.get_subscription(id_).score, index.get_payload(id_)) for id_, text in index.iter_texts()
-    ]
+    assert list(client.iter_subscriptions()) == [index.get_subscription(id_) for id_ in index]
 
 
 def test_changes_return_counts(client):
@@ -96,9 +104,16 @@ def test_changes_return_counts(client):
     assert client.discard(0) == 0
 
 
+def test_subscriptions_of_a_service_are_added_to_an_index(client):
+    rows = [tw.Subscription("a", "x > 1", 2.5, {"x": 0.5}, {"n": [1, None]}), tw.Subscription(1, "y = 'z'")]
+    client.add_many(rows)
+    index = tw.Index().add_many(client.iter_subscriptions())
+    assert [index.get_subscription(id_) for id_ in index] == rows
+
+
 def test_faulty_subscriptions_are_returned(client):
     rows = [("a", "x > 1"), ("b", "x >"), ("a", "x > 2"), (4, "y = 1", None, {"z": 1})]
-    rejected = client.add_many(rows, errors="quarantine")
+    rejected = client.add_valid(rows)
     assert rejected == tw.Index().add_valid(rows)
     assert all(isinstance(one, Rejected) for one in rejected)
     assert [one.id for one in rejected] == ["b", "a", 4]
@@ -124,6 +139,10 @@ WRONG = {
     "surrogate id": lambda one: one.remove("\ud800"),
     "ids that are a string": lambda one: one.remove_many("taken"),
     "ids that are none": lambda one: one.remove_many(5),
+    "ids that are bytes": lambda one: one.remove_many(b"taken"),
+    "missing ids": lambda one: one.remove_many([], missing="skip"),
+    "missing scores": lambda one: one.set_scores({}, missing="skip"),
+    "errors": lambda one: one.add_many({}, errors="ignore"),
     "scores that are none": lambda one: one.set_scores([("taken", 1)]),
     "subscriptions that are none": lambda one: one.add_many(5),
     "subscriptions that are a string": lambda one: one.add_many("ab"),
@@ -176,19 +195,19 @@ def test_odd_ids_in_urls(client):
     client.add("last", "x > 1")
     assert client.publish({"x": 2}) == [*ODD_IDS, "last"]
     for number, id_ in enumerate(ODD_IDS):
-        assert client.get(id_)["id"] == id_
+        assert client.get_subscription(id_).id == id_
         rest = [*ODD_IDS[number + 1 :], "last"]
-        assert [one["id"] for one in client.page(start=id_)["subscriptions"]] == [id_, *rest]
+        assert list_ids(client, start=id_) == [id_, *rest]
         client.remove(id_)
         assert client.match({"x": 2}) == rest
         with pytest.raises(tw.UnknownId):
-            client.get(id_)
+            client.get_subscription(id_)
 
 
 @pytest.mark.parametrize("id_", ["", ".", ".."])
 def test_ids_that_cannot_be_part_of_a_url(client, id_):
     client.add(id_, "x > 1")
-    for call in (client.get, client.remove):
+    for call in (client.get_subscription, client.remove):
         with pytest.raises(tw.IdError, match="remove_many"):
             call(id_)
     assert client.publish({"x": 2}) == [id_]
@@ -198,7 +217,7 @@ def test_ids_that_cannot_be_part_of_a_url(client, id_):
 
 
 def test_texts_that_are_too_long_for_a_url(client):
-    for call in (lambda: client.get("x" * 100_000), lambda: client.page(text="x" * 100_000)):
+    for call in (lambda: client.get_subscription("x" * 100_000), lambda: client.list_subscriptions(text="x" * 100_000)):
         with pytest.raises(tw.ArgumentError, match="URL"):
             call()
 
@@ -206,36 +225,38 @@ def test_texts_that_are_too_long_for_a_url(client):
 # Pages and questions
 
 
+def list_ids(client, **query):
+    return [subscription.id for subscription in client.list_subscriptions(**query).subscriptions]
+
+
 def test_pages(client):
     client.add_many({f"s{number}": f"x > {number}" for number in range(5)} | {7: "name = '5' AND x = 3"})
-    page = client.page(limit=4)
-    assert [one["id"] for one in page["subscriptions"]] == ["s0", "s1", "s2", "s3"]
-    assert [one["id"] for one in client.page(start=page["next"])["subscriptions"]] == ["s4", 7]
-    assert [one["id"] for one in client.page(start=7)["subscriptions"]] == [7]
-
-    def ids(**query):
-        return [one["id"] for one in client.page(**query)["subscriptions"]]
-
-    assert ids(constant=3) == ["s3", 7]
-    assert ids(constant="5") == [7]
-    assert ids(constant=5) == []
-    assert ids(mentions="name") == [7]
-    assert ids(text="s1") == ["s1"]
+    page = client.list_subscriptions(limit=4)
+    assert isinstance(page, SubscriptionPage)
+    assert page.subscriptions == [tw.Subscription(f"s{number}", f"x > {number}") for number in range(4)]
+    last_page = client.list_subscriptions(start=page.next)
+    assert ([subscription.id for subscription in last_page.subscriptions], last_page.next) == (["s4", 7], None)
+    assert list_ids(client, start=7) == [7]
+    assert list_ids(client, constant=3) == ["s3", 7]
+    assert list_ids(client, constant="5") == [7]
+    assert list_ids(client, constant=5) == []
+    assert list_ids(client, mentions="name") == [7]
+    assert list_ids(client, text="s1") == ["s1"]
     client.add_many([(f"a{n}", f"x > {n}", None, None, {"subscriber": 7 if n % 2 else "ann"}) for n in range(4)])
-    assert ids(subscriber="ann") == ["a0", "a2"]
-    assert ids(subscriber=7, text="a3") == ["a3"]
-    assert ids(subscriber="ann", mentions="name") == ids(subscriber="nobody") == []
-    page = client.page(subscriber="ann", limit=1)
-    assert [one["id"] for one in client.page(subscriber="ann", start=page["next"])["subscriptions"]] == ["a2"]
+    assert list_ids(client, subscriber="ann") == ["a0", "a2"]
+    assert list_ids(client, subscriber=7, text="a3") == ["a3"]
+    assert list_ids(client, subscriber="ann", mentions="name") == list_ids(client, subscriber="nobody") == []
+    page = client.list_subscriptions(subscriber="ann", limit=1)
+    assert list_ids(client, subscriber="ann", start=page.next) == ["a2"]
     with pytest.raises(ServiceError, match="limit"):
-        client.page(limit=0)
+        client.list_subscriptions(limit=0)
     with pytest.raises(tw.UnknownId):
-        client.page(start="nobody")
+        client.list_subscriptions(start="nobody")
 
 
 def test_all_of_many_pages(client):
     client.add_many(dict.fromkeys(range(2500), "x > 1"))
-    assert [one["id"] for one in client.all()] == list(range(2_500))
+    assert [subscription.id for subscription in client.iter_subscriptions()] == list(range(2_500))
 
 
 def test_validate_and_dry_run(client):
@@ -247,5 +268,5 @@ def test_validate_and_dry_run(client):
     assert client.dry_run(tw.col("unheard_of") == 2)["matches"] == 0
     with pytest.raises(tw.ParseError):
         client.dry_run("price <")
-    assert client.stats()["subscriptions"] == 0
-    assert client.about()["roles"] == ["read", "publish", "manage"]
+    assert client.get_stats()["subscriptions"] == 0
+    assert client.get_service_info()["roles"] == ["read", "publish", "manage"]

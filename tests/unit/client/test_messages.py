@@ -23,10 +23,10 @@ class ListenerThread:
 
         def listen():
             with kind(address) as client:
-                live = client.live(**conditions)
+                messages = client.listen(**conditions)
                 with suppress(ServiceError):  # the service stopped
-                    self.messages += islice(live, limit)
-                live.close()
+                    self.messages += islice(messages, limit)
+                messages.close()
 
         self.thread = threading.Thread(target=listen, daemon=True)
         self.thread.start()
@@ -37,7 +37,7 @@ def test_live_messages(address, client, kind):
     client.add_many(
         [("a", "x > 1", None, None, {"subscriber": "ann"}), (2, "x > 2", None, None, {"subscriber": 7}), ("c", "x > 3")]
     )
-    wait_until(lambda: client.stats()["listeners"] == 0)
+    wait_until(lambda: client.get_stats()["listeners"] == 0)
     listeners = {
         "all": ({}, 4), "ann": ({"subscriber": "ann"}, 4), "7": ({"subscriber": 7}, 3), "c": ({"ids": ["c"]}, 2),
         "2": ({"ids": [2]}, 3), "filter": ({"filter": "y = 1"}, 1), "two": ({"ids": ["a", "c"], "filter": "y = 1"}, 1),
@@ -46,7 +46,7 @@ def test_live_messages(address, client, kind):
     listening = {
         name: ListenerThread(kind, address, limit, **conditions) for name, (conditions, limit) in listeners.items()
     }
-    wait_until(lambda: client.stats()["listeners"] == len(listeners))
+    wait_until(lambda: client.get_stats()["listeners"] == len(listeners))
     client.publish({"x": 2, "t": "\u2028\n\u0085 žluť"})
     client.match({"x": 100})  # sends nothing to listeners
     client.publish({"x": 0})
@@ -71,14 +71,14 @@ def test_live_messages(address, client, kind):
     }
     assert listening["all"].messages[0].data["event"]["t"] == "\u2028\n\u0085 žluť"
     assert listening["all"].messages[2].data["event"]["big"] == 10**30
-    wait_until(lambda: client.stats()["listeners"] == 0)
+    wait_until(lambda: client.get_stats()["listeners"] == 0)
 
 
 def test_infinite_numbers_are_null_in_messages(address, client):
     """1e400 is a number in JSON, and infinite in Python."""
     client.add("a", "x IS NOT NULL")
     listening = ListenerThread(Client, address, 1)
-    wait_until(lambda: client.stats()["listeners"] == 1)
+    wait_until(lambda: client.get_stats()["listeners"] == 1)
     body = '{"event": {"x": 1e400, "y": [-1e400, 2]}}'
     assert httpx2.post(f"{address}/v1/publish", content=body, headers=JSON_HEADERS).json()["count"] == 1
     listening.thread.join(20)
@@ -88,7 +88,7 @@ def test_infinite_numbers_are_null_in_messages(address, client):
 @pytest.mark.parametrize("wanted", [{"ids": [1, "a"]}, {"ids": [True]}, {"ids": [1.5]}, {"filter": "x >"}])
 def test_invalid_conditions_of_listening(client, wanted):
     with pytest.raises((tw.IdError, tw.ParseError)):
-        next(client.live(**wanted))
+        next(client.listen(**wanted))
 
 
 def test_lines_become_messages():
@@ -103,6 +103,6 @@ def test_the_end_of_the_service_ends_listening(tmp_path, monkeypatch):
     monkeypatch.setattr(serving, "SHUTDOWN_SECONDS", 1)
     with run_service(tmp_path / "data") as address, Client(address) as client:
         listening = ListenerThread(Client, address, 1_000)
-        wait_until(lambda: client.stats()["listeners"] == 1)
+        wait_until(lambda: client.get_stats()["listeners"] == 1)
     listening.thread.join(20)
     assert not listening.thread.is_alive()

@@ -80,9 +80,9 @@ def test_a_removed_key_hears_nothing_more(tmp_path, monkeypatch):
     ):
         boss.add("a", "x = 1")
         heard = []
-        thread = threading.Thread(target=lambda: heard.extend(other.live()))
+        thread = threading.Thread(target=lambda: heard.extend(other.listen()))
         thread.start()
-        wait_until(lambda: boss.stats()["listeners"] == 1)
+        wait_until(lambda: boss.get_stats()["listeners"] == 1)
         boss.publish({"x": 1})
         wait_until(lambda: len(heard) == 1)
         keys.remove("listener")

@@ -171,7 +171,7 @@ def test_more_than_a_request_may_have(small):
         assert "2 subscriptions" in kind(client.add_many, {"a": "x = 1", "b": "x = 1", "c": "x = 1"})
         long = "x = 1" + " OR x = 1" * 10
         assert "50 characters" in kind(client.add, "long", long)
-        assert "50 characters" in kind(lambda: list(client.live(filter=long)))
+        assert "50 characters" in kind(lambda: list(client.listen(filter=long)))
         assert "50 characters" in kind(client.dry_run, long)
         expect_error(httpx2.put(f"{small}/v1/subscriptions/long", json={"expression": long}), 413, "TooLarge")
         body = {"expression": long, "event": {}}

@@ -73,11 +73,11 @@ def test_nothing_follows_on_a_connection_that_listens(tmp_path):
     live = b"GET /v1/live HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
     with run_service(tmp_path / "data") as address, Client(address) as client:
         with connect(address, live):
-            wait_until(lambda: client.stats()["listeners"] == 1)
+            wait_until(lambda: client.get_stats()["listeners"] == 1)
         for _ in range(5):
             with connect(address, live + live):
                 pass
-        wait_until(lambda: client.stats()["listeners"] == 0, 8)  # and not when the next sign of life is due
+        wait_until(lambda: client.get_stats()["listeners"] == 0, 8)  # and not when the next sign of life is due
 
 
 def test_lengths_of_bodies_that_are_no_numbers(tmp_path):
@@ -155,7 +155,7 @@ def test_a_listener_that_does_not_read_is_cut_off(tmp_path, monkeypatch):
     with run_service(tmp_path / "data") as address, Client(address) as client:
         client.add("a", "x = 1")
         with connect(address, b"GET /v1/live HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"):
-            wait_until(lambda: client.stats()["listeners"] == 1)
+            wait_until(lambda: client.get_stats()["listeners"] == 1)
             for _ in range(40):
                 client.publish({"x": 1, "long": "z" * 900_000})
-            wait_until(lambda: client.stats()["listeners"] == 0)
+            wait_until(lambda: client.get_stats()["listeners"] == 0)

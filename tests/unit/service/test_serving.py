@@ -96,9 +96,9 @@ def test_a_stop_ends_those_who_listen(tmp_path):
     process = Process(tmp_path / "data")
     with Client(process.address) as client:
         heard = []
-        thread = threading.Thread(target=lambda: heard.extend(client.live()))
+        thread = threading.Thread(target=lambda: heard.extend(client.listen()))
         thread.start()
-        wait_until(lambda: client.stats()["listeners"] == 1)
+        wait_until(lambda: client.get_stats()["listeners"] == 1)
         begin = time.monotonic()
         process.run.send_signal(signal.SIGTERM)
         _, said = process.run.communicate(timeout=30)
@@ -145,9 +145,9 @@ def test_tls(tmp_path, certificate):
             client.add("a", "x > 1")
             assert client.publish({"x": 2}) == ["a"]
         with Client(address) as stranger, pytest.raises(ServiceError, match="certificate"):
-            stranger.about()
+            stranger.get_service_info()
         with Client(address.replace("https", "http")) as plain, pytest.raises(ServiceError):
-            plain.about()
+            plain.get_service_info()
 
 
 def test_tls_needs_both_files(tmp_path, certificate):

@@ -77,21 +77,21 @@ def test_tenants_do_not_hear_each_other(tmp_path):
 
         def listen(**wanted):
             with Client(address, secrets["ann"]) as client:
-                heard.append(next(client.live(**wanted)))
+                heard.append(next(client.listen(**wanted)))
 
         ways = ({}, {"subscriber": "same"}, {"ids": ["same"]}, {"filter": "x > 0"})
         threads = [threading.Thread(target=listen, kwargs=wanted, daemon=True) for wanted in ways]
         for thread in threads:
             thread.start()
-        wait_until(lambda: ann.stats()["listeners"] == len(ways))
-        assert bob.stats()["listeners"] == 0
+        wait_until(lambda: ann.get_stats()["listeners"] == len(ways))
+        assert bob.get_stats()["listeners"] == 0
         bob.publish({"x": 1})
         bob.publish_many([{"x": 2}])
         assert ann.publish({"x": 3}) == ["same"]
         for thread in threads:
             thread.join(20)
         assert [message.data for message in heard] == [{"event": {"x": 3}, "matches": ["same"]}] * len(ways)
-        wait_until(lambda: ann.stats()["listeners"] == 0)
+        wait_until(lambda: ann.get_stats()["listeners"] == 0)
 
 
 def test_folders_that_cannot_be_used(tmp_path):
@@ -138,10 +138,10 @@ def test_a_saved_index_is_left_as_it_is(tmp_path):
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     for number in range(2):  # the second time, from the copy
         with run_in_background(folder) as service, Client(service.address) as client:
-            assert client.publish({"day": "2026-05-05"}, payload=True)[0] == ("a", {"k": 1})
+            assert client.publish_with_payloads({"day": "2026-05-05"})[0] == ("a", {"k": 1})
             client.add(f"new-{number}", "x = 1")
             assert len(client) == 2 + number
-            assert client.get("a")["score"] == 3.0
+            assert client.get_subscription("a").score == 3.0
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
     assert (tmp_path / "index-service" / "tenants" / "default" / "index").is_dir()
 
@@ -159,7 +159,7 @@ def test_a_schema_and_an_engine_are_kept(tmp_path):
         c.add("a", "day > DATE '2026-01-01'")
     with run_in_background(tmp_path / "data") as service, Client(service.address) as client:
         assert client.publish({"day": "2026-05-05"}) == ["a"]
-        assert client.stats()["plan"].startswith("counting")
+        assert client.get_stats()["plan"].startswith("counting")
     with (
         run_in_background(tmp_path / "data", engine="counting", schema={"day": "date"}) as service,
         Client(service.address) as c,
@@ -186,7 +186,7 @@ def test_a_schema_that_is_given_later_is_of_all_that_is_there(tmp_path, monkeypa
         client.remove("a")
         client.add(*RULES[0][:2], score=2.5, weights={"day": 3.0}, payload={"subscriber": "ann"})
         assert client.match({"day": "2026-02-02", "n": 1}) == [7]
-        assert client.about()["schema"] == {}
+        assert client.get_service_info()["schema"] == {}
     kept = (data / "tenants/default/index/manifest.json").read_bytes()
     with pytest.raises(
         tw.TellwhenError, match="the index of default contradicts this schema: subscription 'a': day > "
@@ -200,12 +200,12 @@ def test_a_schema_that_is_given_later_is_of_all_that_is_there(tmp_path, monkeypa
     for given in ({"schema": {"day": "date"}}, {}, {"schema": {"day": "date"}}):
         with run_in_background(data, **given) as service, Client(service.address) as client:
             assert sorted(client.match({"day": "2026-02-02", "n": 1}), key=str) == [7, "a"]
-            assert client.about()["schema"] == {"day": "date"}
-            found = client.get("a")
-            assert (found["score"], found["weights"], found["payload"]) == RULES[0][2:]
+            assert client.get_service_info()["schema"] == {"day": "date"}
+            found = client.get_subscription("a")
+            assert (found.score, found.weights, found.payload) == RULES[0][2:]
             client.add("late", "n = 1", replace=True)
             client.remove("late")
-            assert client.get(7)["score"] == 1e300
+            assert client.get_subscription(7).score == 1e300
 
 
 def test_a_new_tenant_has_the_schema_of_the_folder(tmp_path):
@@ -215,8 +215,8 @@ def test_a_new_tenant_has_the_schema_of_the_folder(tmp_path):
     secret = Keys(data / "keys.json").add("acme", ["read", "publish", "manage"], "acme")
     with run_in_background(data) as service, Client(service.address, key=secret) as acme:
         acme.add("a", "day > DATE '2026-01-01'")
-        assert (acme.publish({"day": "2026-02-02"}), acme.about()["schema"]) == (["a"], {"day": "date"})
-        assert "scan" in acme.stats()["plan"]
+        assert (acme.publish({"day": "2026-02-02"}), acme.get_service_info()["schema"]) == (["a"], {"day": "date"})
+        assert "scan" in acme.get_stats()["plan"]
     (data / "service.json").write_text("{")
     for _ in range(2):  # the second one would find the folder in use if the first one had held it on
         with pytest.raises(tw.FormatError, match="service.json is damaged"):

@@ -91,6 +91,6 @@ def test_more_listeners_than_there_may_be(small):
         assert first.status_code == 200
         expect_error(httpx2.get(f"{small}/v1/live"), 429, "TooMany")
     with Client(small) as client:
-        wait_until(lambda: client.stats()["listeners"] == 0)
+        wait_until(lambda: client.get_stats()["listeners"] == 0)
     with httpx2.stream("GET", f"{small}/v1/live") as again:
         assert again.status_code == 200
