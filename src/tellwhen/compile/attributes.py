@@ -18,7 +18,7 @@ from tellwhen.kernels.arrays import Predicates
 from tellwhen.language.ast import Expr
 from tellwhen.language.computation import get_term
 from tellwhen.language.literals import get_display_name
-from tellwhen.language.terms import Each, Term, get_required_name, is_computed
+from tellwhen.language.terms import AnyMember, Term, get_required_name, is_computed
 from tellwhen.language.values import Family
 
 DomainKind = Literal["int", "float", "bool", "time", "string", "reversed", "pattern", "presence"]
@@ -150,7 +150,7 @@ class Attributes:
     def _register_term(self, attribute: Attribute) -> None:
         """Register the term of a computed attribute, so that events are extended by its value."""
         term = get_term(attribute.name)
-        if isinstance(term, Each):
+        if isinstance(term, AnyMember):
             brackets = self.brackets_by_list.setdefault(term.name, [])
             brackets.append(Bracket(attribute.name, term.expression, False))
             if attribute.needs_false:
@@ -165,7 +165,7 @@ class Attributes:
         if not attribute.needs_false:
             attribute.needs_false = True
             term = get_term(attribute.name) if is_computed(attribute.name) else None
-            if isinstance(term, Each):
+            if isinstance(term, AnyMember):
                 self.brackets_by_list[term.name].append(Bracket(attribute.name, term.expression, True))
 
     def get_or_create_domain(self, attribute: Attribute, kind: DomainKind) -> int:

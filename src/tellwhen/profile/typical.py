@@ -15,7 +15,7 @@ from tellwhen.encode.events import EventEncoder, find_points
 from tellwhen.kernels.arrays import F64, I32, I64, Events
 from tellwhen.language.computation import compute_value, get_term
 from tellwhen.language.schema import Schema, parse_value
-from tellwhen.language.terms import Each, is_computed
+from tellwhen.language.terms import AnyMember, is_computed
 from tellwhen.language.values import flatten, iter_members, normalize_value
 from tellwhen.profile.profile import Profile
 
@@ -133,7 +133,7 @@ class TypicalEvents(Typical):
             term, sample = get_term(name), self._decoded[:COMPUTED_EVENTS]
             total = sum(weight for _, weight in sample)
             shares = [weight / total for _, weight in sample]
-            if isinstance(term, Each):
+            if isinstance(term, AnyMember):
                 # A sample has no objects. Where an event has a list of them, they are assumed to satisfy the predicate.
                 likely = [(True, share) for (event, _), share in zip(sample, shares, strict=True) if term.name in event]
                 self._computations[name] = likely
