@@ -53,7 +53,7 @@ class LabelMoves(NamedTuple):
         return np.where(inner, self.new[nearest] + distance, points)
 
     def map_cuts(self, cuts: I64) -> I64:
-        """Map cuts: points at which intervals begin, or just behind which they end.
+        """Return the new points of cuts: points at which an interval begins, or right behind which it ends.
 
         Each cut is a label or the point right behind a label.
         """
