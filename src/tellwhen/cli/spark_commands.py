@@ -91,13 +91,13 @@ CSV = {"header": True, "quote": '"', "escape": '"', "multiLine": True}
 def _read_subscriptions(spark: SparkSession, files: list[str], format_name: str | None) -> DataFrame:
     """Read the subscriptions of all files as they are written."""
 
-    def read(path: str) -> DataFrame:
+    def read_file(path: str) -> DataFrame:
         kind, address = detect_format(path, format_name), _build_address(path, format_name)
         if kind == "csv":
             return spark.read.csv(address, **CSV)  # type: ignore[arg-type]
         return _read_json_rows(spark, path, address) if kind == "jsonl" else spark.read.parquet(address)
 
-    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), map(read, files))
+    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), map(read_file, files))
 
 
 def _read_json_rows(spark: SparkSession, path: str, address: str) -> DataFrame:

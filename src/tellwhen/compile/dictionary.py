@@ -74,7 +74,7 @@ class SavedDictionary(NamedTuple):
     end: int
 
     def locate(self, texts: Sequence[str]) -> tuple[I64, U8]:
-        """Return what `Texts.locate` returns for the constants of the dictionary."""
+        """Locate texts among the sorted constants: return how many are not greater, and 1 where one is equal."""
         return self.texts.locate(self.begin, self.end, Texts.from_strings(texts))
 
 

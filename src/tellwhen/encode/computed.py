@@ -223,7 +223,7 @@ def _make_reader(name: str, family: Family | None, schema: Schema, is_text: bool
     if is_text:
         text_family = FAMILY_BY_TYPE[declared] if declared is not None else family
 
-        def read(value: Any) -> Any:
+        def parse_text(value: Any) -> Any:
             if not isinstance(value, str):
                 return value
             if text_family is not None:
@@ -231,7 +231,7 @@ def _make_reader(name: str, family: Family | None, schema: Schema, is_text: bool
             number = parse_value(value, "number")
             return value if number is None else number
 
-        return read
+        return parse_text
     if declared is None or FAMILY_BY_TYPE[declared] != "time":
         return None
 

@@ -144,7 +144,7 @@ def _compute_address(value: Value) -> Value | None:
 
 @lru_cache(4_096)
 def parse_network(text: str) -> tuple[str, str] | None:
-    """Return the first and the last address of a network as `encode_address` does; None for other text."""
+    """Return the first and the last address of a network, encoded by `encode_address`; None for other text."""
     try:
         network = ipaddress.ip_network(text.strip(), strict=False)
     except ValueError:

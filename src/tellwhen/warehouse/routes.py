@@ -199,7 +199,7 @@ class Cells(NamedTuple):
         return [part.tolist() for part in np.split(self.shard, self.start[1:-1])]
 
     def replace_shards(self, shards: list[list[int]]) -> Cells:
-        """Return the same cells with other shards, given by cell."""
+        """Return a copy of the cells with other shards; `shards` has the shards of each cell."""
         start = np.cumsum([0, *(len(numbers) for numbers in shards)])
         return self._replace(start=start, shard=np.array([s for numbers in shards for s in numbers], dtype=np.int64))
 
@@ -218,6 +218,6 @@ def write_routing(folder: Path, routing: Routing, durable: bool = True) -> None:
 
 
 def read_routing(folder: Path, verify: bool = True) -> Routing:
-    """Open what `write_routing` saved, mapped into memory."""
+    """Read stages, cells and routes from a folder, mapped into memory."""
     parts, _ = directory.load(folder, verify)
     return unflatten(Routing, parts["routing"])
