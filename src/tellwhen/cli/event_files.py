@@ -53,8 +53,8 @@ class EventBatch(NamedTuple):
     """Line or row number of each event, from 0."""
 
     @classmethod
-    def from_first(cls, events: list[dict[str, Any]] | pa.Table, first: int) -> EventBatch:
-        """Return a batch whose numbers count up from `first`."""
+    def from_consecutive(cls, events: list[dict[str, Any]] | pa.Table, first: int) -> EventBatch:
+        """Return a batch of consecutive events. The first of them has the line or row number `first`."""
         return cls(events, np.arange(first, first + len(events), dtype=np.int64))
 
 
@@ -87,7 +87,7 @@ def read_events(
     if kind in ("parquet", "arrow"):
         first = 0
         for table in read_tables(path, kind):
-            yield EventBatch.from_first(table, first)
+            yield EventBatch.from_consecutive(table, first)
             first += len(table)
     elif kind == "jsonl":
         yield from _read_json_events(path, quarantine, exact_names, id_name)
@@ -105,7 +105,7 @@ def _read_json_events(
         if table is None or (id_name is not None and _has_missing_ids(table, id_name, quarantine is not None)):
             yield _parse_lines(path, first, block, quarantine, id_name)
         elif len(table) == block.count(b"\n"):
-            yield EventBatch.from_first(table, first)
+            yield EventBatch.from_consecutive(table, first)
         else:  # an empty line is no event, but has a number
             numbers = [number for number, line in enumerate(block.split(b"\n"), first) if line.strip()]
             yield EventBatch(table, np.array(numbers, dtype=np.int64))

@@ -160,7 +160,7 @@ def match(
     where: Where = None,
     payload: Annotated[list[str] | None, typer.Option(help="Name in the payloads to write as a column.")] = None,
     count: Annotated[bool, typer.Option("--count", help="Write only the number of matches of each event.")] = False,
-    form: FormatOption = None,
+    format_name: FormatOption = None,
     output_format: OutFormat = None,
     quarantine: EventQuarantine = None,
     spark: SparkOption = None,
@@ -176,12 +176,12 @@ def match(
             fail("--spark takes no --where, --payload, --count and --quarantine; join its matches with your own table")
         from tellwhen.cli.spark_commands import EventsFile, Target, match_on_spark
 
-        match_on_spark(spark, index, EventsFile(events, form, event_id), Target(output, output_format))
+        match_on_spark(spark, index, EventsFile(events, format_name, event_id), Target(output, output_format))
         return
     require_separate_output(output, events)
     require_separate_output(quarantine, events, output)
     opened, conditions = tw.Index.load(index), _parse_where(where)
-    reader = _EventReader(events, form, quarantine, _find_exact_columns(opened, event_id), event_id)
+    reader = _EventReader(events, format_name, quarantine, _find_exact_columns(opened, event_id), event_id)
 
     def compute(batch: Any) -> Iterator[pa.Table]:
         if count:
@@ -205,7 +205,7 @@ def top_k(
     output: Output = "-",
     event_id: EventId = None,
     where: Where = None,
-    form: FormatOption = None,
+    format_name: FormatOption = None,
     output_format: OutFormat = None,
     quarantine: EventQuarantine = None,
     spark: SparkOption = None,
@@ -219,12 +219,14 @@ def top_k(
             fail("--spark takes no --where and --quarantine; join its rows with your own table")
         from tellwhen.cli.spark_commands import EventsFile, Target, top_k_on_spark
 
-        top_k_on_spark(spark, index, EventsFile(events, form, event_id), Target(output, output_format), k, relaxed)
+        top_k_on_spark(
+            spark, index, EventsFile(events, format_name, event_id), Target(output, output_format), k, relaxed
+        )
         return
     require_separate_output(output, events)
     require_separate_output(quarantine, events, output)
     opened, conditions = tw.Index.load(index), _parse_where(where)
-    reader = _EventReader(events, form, quarantine, _find_exact_columns(opened, event_id), event_id)
+    reader = _EventReader(events, format_name, quarantine, _find_exact_columns(opened, event_id), event_id)
 
     def compute(batch: Any) -> list[pa.Table]:
         return [opened.top_k_many(batch, k, relaxed=relaxed, event_id=event_id, where=conditions)]

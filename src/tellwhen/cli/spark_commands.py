@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tellwhen.cli.console_output import ProgressLine, err, fail, show_progress
 from tellwhen.cli.file_formats import detect_format
 from tellwhen.cli.output_files import write_batches
-from tellwhen.cli.subscription_files import READ_COLUMNS, suggest_column
+from tellwhen.cli.subscription_files import READ_COLUMNS, make_column_hint
 from tellwhen.errors import FormatError, pluralize
 from tellwhen.index.subscriptions import COLUMNS, Rejected
 from tellwhen.inspect.validation import Finding, ValidationReport
@@ -28,7 +28,7 @@ class EventsFile(NamedTuple):
     """Path and format of events, and the attribute with their ids."""
 
     path: str
-    form: str | None
+    format_name: str | None
     event_id: str | None
 
 
@@ -36,13 +36,13 @@ class Target(NamedTuple):
     """Path and format of the results."""
 
     path: str
-    form: str | None
+    format_name: str | None
 
     def check(self) -> None:
         """Raise an error if Spark cannot write this target."""
         if self.path == "-":
             return
-        kind = detect_format(self.path, self.form, "--output-format")
+        kind = detect_format(self.path, self.format_name, "--output-format")
         if kind not in ("parquet", "csv", "jsonl"):
             raise FormatError(f"Spark writes JSON lines, CSV and Parquet, not {kind}")
         if Path(self.path).exists():
@@ -50,10 +50,12 @@ class Target(NamedTuple):
 
 
 @contextmanager
-def _start_session(master: str, files: list[str], form: str | None) -> Iterator[tuple[SparkSession, ProgressLine]]:
+def _start_session(
+    master: str, files: list[str], format_name: str | None
+) -> Iterator[tuple[SparkSession, ProgressLine]]:
     """Start Spark, after checking that the files can be read, because starting takes a while."""
     for file in files:
-        _build_address(file, form)
+        _build_address(file, format_name)
     from pyspark.errors import PySparkException
 
     from tellwhen import spark as tws
@@ -68,11 +70,11 @@ def _start_session(master: str, files: list[str], form: str | None) -> Iterator[
         fail(f"Spark: {str(error).partition(chr(10))[0]}")
 
 
-def _build_address(path: str, form: str | None) -> str:
+def _build_address(path: str, format_name: str | None) -> str:
     """Return the URI by which Spark finds a file."""
     if path == "-":
         raise FormatError("Spark reads files, not the standard input")
-    if detect_format(path, form) not in ("jsonl", "csv", "parquet"):
+    if detect_format(path, format_name) not in ("jsonl", "csv", "parquet"):
         raise FormatError(f"{path}: Spark reads JSON lines, CSV and Parquet")
     if "://" in path:
         return path
@@ -86,16 +88,16 @@ def _build_address(path: str, form: str | None) -> str:
 CSV = {"header": True, "quote": '"', "escape": '"', "multiLine": True}
 
 
-def _read_subscriptions(spark: SparkSession, files: list[str], form: str | None) -> DataFrame:
+def _read_subscriptions(spark: SparkSession, files: list[str], format_name: str | None) -> DataFrame:
     """Read the subscriptions of all files as they are written."""
 
-    def read(path: str) -> DataFrame:
-        kind, address = detect_format(path, form), _build_address(path, form)
+    def read_file(path: str) -> DataFrame:
+        kind, address = detect_format(path, format_name), _build_address(path, format_name)
         if kind == "csv":
             return spark.read.csv(address, **CSV)  # type: ignore[arg-type]
         return _read_json_rows(spark, path, address) if kind == "jsonl" else spark.read.parquet(address)
 
-    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), map(read, files))
+    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), map(read_file, files))
 
 
 def _read_json_rows(spark: SparkSession, path: str, address: str) -> DataFrame:
@@ -109,12 +111,12 @@ def _read_json_rows(spark: SparkSession, path: str, address: str) -> DataFrame:
     lines = _read_json_lines(spark, address)
     names = {row[0] for row in lines.select(F.explode(F.json_object_keys(ATTRIBUTES))).distinct().collect()}
     for name in sorted(names - {*READ_COLUMNS}):
-        err.print(f"column {name} is not read: {suggest_column(name)}", markup=False)
+        err.print(f"column {name} is not read: {make_column_hint(name)}", markup=False)
     if "id" not in names or "expression" not in names:
         raise FormatError(f"{path}: a subscription needs an id and an expression, found {', '.join(sorted(names))}")
     is_object = F.json_object_keys(ATTRIBUTES).isNotNull()
     return lines.select(
-        _extract_member(lines, "id").alias("id"),
+        _extract_json_member(lines, "id").alias("id"),
         F.when(is_object, F.get_json_object(ATTRIBUTES, "$.expression"))
         .otherwise(F.col(ATTRIBUTES))
         .alias("expression"),
@@ -136,11 +138,11 @@ def _read_events(spark: SparkSession, events: EventsFile) -> tuple[DataFrame, st
     """
     from pyspark.sql import functions as F  # noqa: N812
 
-    kind, address = detect_format(events.path, events.form), _build_address(events.path, events.form)
+    kind, address = detect_format(events.path, events.format_name), _build_address(events.path, events.format_name)
     name = events.event_id
     if kind == "jsonl":
         frame = _read_json_lines(spark, address)
-        id_ = None if name is None else _extract_member(frame, name)
+        id_ = None if name is None else _extract_json_member(frame, name)
     elif kind == "csv":
         cells = spark.read.csv(address, **CSV)  # type: ignore[arg-type]
         if name is not None and name not in cells.columns:
@@ -165,7 +167,7 @@ def _number_events() -> Column:
     return F.monotonically_increasing_id()
 
 
-def _extract_member(frame: DataFrame, name: str) -> Column:
+def _extract_json_member(frame: DataFrame, name: str) -> Column:
     """Return a column with a member of JSON objects: integers if all its values are integers, or else text."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -178,30 +180,36 @@ def _extract_member(frame: DataFrame, name: str) -> Column:
     return text.cast("long") if kinds == {"BIGINT"} else text
 
 
-def validate_on_spark(master: str, files: list[str], schema: Schema, form: str | None) -> ValidationReport:
+def validate_on_spark(master: str, files: list[str], schema: Schema, format_name: str | None) -> ValidationReport:
     """Return a report of the subscriptions that `ingest` puts into quarantine."""
     from tellwhen import spark as tws
 
-    with _start_session(master, files, form) as (spark, line):
+    with _start_session(master, files, format_name) as (spark, line):
         line.start_step("checking")
-        subs, quarantined = tws.ingest(_read_subscriptions(spark, files, form), schema=schema)
+        subs, quarantined = tws.ingest(_read_subscriptions(spark, files, format_name), schema=schema)
         faulty = [Finding.from_rejected(row) for row in _collect_rejected(quarantined)]
         return ValidationReport(subs.count() + len(faulty), faulty)
 
 
 def build_on_spark(
-    master: str, files: list[str], output: Path, engine: str, schema: Schema, observe: str | None, form: str | None
+    master: str,
+    files: list[str],
+    output: Path,
+    engine: str,
+    schema: Schema,
+    typical_events: str | None,
+    format_name: str | None,
 ) -> tuple[int, list[Rejected]]:
     """Build an index from files; return the number of subscriptions, and the faulty ones."""
     from tellwhen import spark as tws
 
-    with _start_session(master, files, form) as (spark, line):
+    with _start_session(master, files, format_name) as (spark, line):
         line.start_step("checking")
-        subs, quarantined = tws.ingest(_read_subscriptions(spark, files, form), schema=schema, engine=engine)
+        subs, quarantined = tws.ingest(_read_subscriptions(spark, files, format_name), schema=schema, engine=engine)
         profile = None
-        if observe is not None:
+        if typical_events is not None:
             line.start_step("reading events")
-            frame, attributes = _read_events(spark, EventsFile(observe, None, None))
+            frame, attributes = _read_events(spark, EventsFile(typical_events, None, None))
             profile = tws.profile(subs, frame.drop(EVENT_ID), attributes=attributes)
         line.start_step("building the index")
         version = tws.build(subs, output, profile=profile, engine=engine)
@@ -238,7 +246,7 @@ def _write_results(
 
     read_version(index)
     target.check()
-    with _start_session(master, [events.path], events.form) as (spark, line):
+    with _start_session(master, [events.path], events.format_name) as (spark, line):
         line.start_step("matching")
         frame, attributes = _read_events(spark, events)
         wrong, rows = Observation("wrong"), Observation("rows")
@@ -247,7 +255,7 @@ def _write_results(
         if target.path == "-":
             batches = results.toArrow().to_batches()
         else:
-            kind = detect_format(target.path, target.form, "--output-format")
+            kind = detect_format(target.path, target.format_name, "--output-format")
             writer = results.write.option("header", True) if kind == "csv" else results.write
             getattr(writer, {"jsonl": "json"}.get(kind, kind))(Path(target.path).absolute().as_uri())
     if target.path == "-":

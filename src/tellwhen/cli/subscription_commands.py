@@ -17,7 +17,7 @@ from tellwhen.cli.event_files import read_events
 from tellwhen.cli.file_formats import detect_format
 from tellwhen.cli.options import JsonOption, SparkOption
 from tellwhen.cli.output_files import require_separate_output, to_batch, write_batches
-from tellwhen.cli.subscription_files import read_saved_schema, read_subscriptions, suggest_column
+from tellwhen.cli.subscription_files import make_column_hint, read_saved_schema, read_subscriptions
 from tellwhen.errors import pluralize
 from tellwhen.index.subscriptions import Rejected
 from tellwhen.inspect.validation import Finding
@@ -43,16 +43,16 @@ def read_schema_file(file: Path | None, strict: bool) -> tw.Schema:
 
 
 def _read_files(
-    files: list[str], form: str | None, line: ProgressLine, quarantine: list[Rejected] | None = None
+    files: list[str], format_name: str | None, line: ProgressLine, quarantine: list[Rejected] | None = None
 ) -> Iterator[Any]:
     """Yield the subscriptions of all files; report columns that are not read; then show the step `indexing`."""
     unused: Counter[str] = Counter()
     for file in files:
-        for row in read_subscriptions(file, form, quarantine, unused):
+        for row in read_subscriptions(file, format_name, quarantine, unused):
             line.advance(1)
             yield row
     for name, count in unused.items():
-        err.print(f"column {name} is not read ({pluralize(count, 'row')}): {suggest_column(name)}", markup=False)
+        err.print(f"column {name} is not read ({pluralize(count, 'row')}): {make_column_hint(name)}", markup=False)
     line.start_step("indexing")
 
 
@@ -63,7 +63,7 @@ def validate(
     strict: StrictOption = False,
     lint: Annotated[bool, typer.Option(help="Also report probable mistakes.")] = True,
     against: Annotated[Path | None, typer.Option(help="Index that the subscriptions will be added to.")] = None,
-    form: FormatOption = None,
+    format_name: FormatOption = None,
     as_json: JsonOption = False,
     spark: SparkOption = None,
 ) -> None:
@@ -76,14 +76,14 @@ def validate(
             fail("--spark takes no --against and no --no-lint: it only finds errors")
         from tellwhen.cli.spark_commands import validate_on_spark
 
-        report = validate_on_spark(spark, files, read_schema_file(schema, strict), form)
+        report = validate_on_spark(spark, files, read_schema_file(schema, strict), format_name)
         _print_report(report, as_json)
         return
     index = None if against is None else tw.Index.load(against)
     types = None if index is not None and schema is None and not strict else read_schema_file(schema, strict)
     with show_progress("subscriptions") as line:
         faults: list[Rejected] = []
-        report = tw.validate(_read_files(files, form, line, faults), types, lint=lint, index=index)
+        report = tw.validate(_read_files(files, format_name, line, faults), types, lint=lint, index=index)
         unread = [Finding.from_rejected(fault) for fault in faults]
         report = tw.ValidationReport(report.subscriptions + len(unread), unread + report.findings)
     _print_report(report, as_json)
@@ -114,7 +114,7 @@ def build(
     observe: Annotated[
         str | None, typer.Option(help="File of typical events, for which the index is optimized.")
     ] = None,
-    form: FormatOption = None,
+    format_name: FormatOption = None,
     as_json: JsonOption = False,
     spark: SparkOption = None,
 ) -> None:
@@ -128,15 +128,17 @@ def build(
         require_separate_output(quarantine, *files)
         if not Path(quarantine).resolve().parent.is_dir():
             fail(f"{quarantine}: No such file or directory")
-    types = read_saved_schema(files, form) if schema is None and not strict else read_schema_file(schema, strict)
+    types = read_saved_schema(files, format_name) if schema is None and not strict else read_schema_file(schema, strict)
     if spark is not None:
         if replace or quarantine is None:
             fail("--spark needs --quarantine, for faulty and duplicate subscriptions, and takes no --replace")
         from tellwhen.cli.spark_commands import build_on_spark
 
-        built, faulty = build_on_spark(spark, files, output, engine, types, observe, form)
+        built, faulty = build_on_spark(spark, files, output, engine, types, observe, format_name)
     else:
-        built, faulty = _build_index(files, output, engine, types, observe, form, replace, quarantine is not None)
+        built, faulty = _build_index(
+            files, output, engine, types, observe, format_name, replace, quarantine is not None
+        )
     if quarantine is not None:
         write_batches([to_batch(faulty)], quarantine)
     if as_json:
@@ -148,22 +150,22 @@ def build(
 
 
 def _build_index(
-    files: list[str], output: Path, engine: str, schema: tw.Schema, observe: str | None, form: str | None,
+    files: list[str], output: Path, engine: str, schema: tw.Schema, typical_events: str | None, format_name: str | None,
     replace: bool, has_quarantine: bool,
 ) -> tuple[int, list[Rejected]]:  # fmt: skip
     index, faulty = tw.Index(engine, schema), []
     with show_progress("subscriptions") as line:
         if has_quarantine:
             faults: list[Rejected] = []
-            faulty = index.add_valid(_read_files(files, form, line, faults), replace=replace) + faults
+            faulty = index.add_valid(_read_files(files, format_name, line, faults), replace=replace) + faults
         else:
             try:
-                index.add_many(_read_files(files, form, line), replace=replace)
+                index.add_many(_read_files(files, format_name, line), replace=replace)
             except tw.DuplicateId as error:
                 fail(f"{str(error).partition(';')[0]}; --replace keeps the last one")
-        if observe is not None:
+        if typical_events is not None:
             line.start_step("reading events")
-            for batch in read_events(observe):
+            for batch in read_events(typical_events):
                 index.optimize_for(batch.events)
         line.start_step("building the index")
         index.rebuild()
@@ -176,7 +178,7 @@ def _build_index(
 def convert(
     source: Annotated[str, typer.Argument(help="A file of subscriptions, or the directory of an index.")],
     target: Annotated[str, typer.Argument(help="A file: .jsonl, .csv, .parquet or .arrow.")],
-    form: FormatOption = None,
+    format_name: FormatOption = None,
     output_format: Annotated[
         str | None, typer.Option("--output-format", help="Format of the target, if it is -.")
     ] = None,
@@ -189,7 +191,9 @@ def convert(
         index = tw.Index.load(source)
     else:
         with show_progress("subscriptions") as line:
-            index = tw.Index(schema=read_saved_schema([source], form)).add_many(_read_files([source], form, line))
+            index = tw.Index(schema=read_saved_schema([source], format_name)).add_many(
+                _read_files([source], format_name, line)
+            )
     table = index.to_arrow()
     kind = detect_format(target, output_format, "--output-format")
     if kind in ("csv", "jsonl") and (index.schema.types or index.schema.strict):

@@ -36,8 +36,8 @@ def read_saved_schema(paths: list[str], format_name: str | None = None) -> Schem
     return Schema()
 
 
-def suggest_column(name: str) -> str:
-    """Return what to do about a column that is not read."""
+def make_column_hint(name: str) -> str:
+    """Return a hint on how to change a column that is not read, because its name is unknown."""
     similar = find_similar_name(name, COLUMNS, 0.75)
     return f"did you mean {similar}?" if similar else "put it into the payload"
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numba.core import event
+from numba.core import event as numba_event
 
 from tellwhen.compile.store import Store
 from tellwhen.engines import list_engines_supporting
@@ -37,24 +37,24 @@ class WarmResult(NamedTuple):
     """Kernels and functions inside of kernels that were compiled. The others were in the cache."""
 
 
-class _Counter(event.Listener):
+class _CompilationCounter(numba_event.Listener):
     """Counter of the functions that Numba compiles, without those that it loads from the cache."""
 
     def __init__(self) -> None:
         self.compiled = 0
 
-    def on_start(self, event: event.Event) -> None:
+    def on_start(self, event: numba_event.Event) -> None:
         self.compiled += 1
 
-    def on_end(self, event: event.Event) -> None:
+    def on_end(self, event: numba_event.Event) -> None:
         pass
 
 
 def compile_kernels(engine: str = "auto") -> WarmResult:
     """Compile all kernels that an index with this engine calls, unless they are in the cache."""
     begin = time.perf_counter()
-    counter = _Counter()
-    with event.install_listener("numba:compile", counter):
+    counter = _CompilationCounter()
+    with numba_event.install_listener("numba:compile", counter):
         _exercise(engine)
     return WarmResult(engine, time.perf_counter() - begin, counter.compiled)
 
@@ -124,7 +124,7 @@ def _match_all_forms(index: Index) -> None:
         index.match(values)
     index.match_many(_make_events())
     index.match_many(_make_events()[:1] * 3)
-    for table in _make_tables():
+    for table in _make_event_tables():
         index.match_many(table)
         index.match_many(table.slice(1))
     _rank(index)
@@ -139,8 +139,8 @@ def _rank(index: Index) -> None:
     index.top_k(_make_events()[0], relaxed=True, weights={"a": 2})
 
 
-def _make_tables() -> Iterator[pa.Table]:
-    """Yield wide tables and maps, with and without nulls.
+def _make_event_tables() -> Iterator[pa.Table]:
+    """Yield tables of events for the warm-up: one column per attribute, or maps, with and without nulls.
 
     Arrow's own buffers are read-only and copies of them are not, which Numba compiles separately.
     """

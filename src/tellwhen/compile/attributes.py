@@ -18,7 +18,7 @@ from tellwhen.kernels.arrays import Predicates
 from tellwhen.language.ast import Expr
 from tellwhen.language.computation import get_term
 from tellwhen.language.literals import get_display_name
-from tellwhen.language.terms import Each, Term, get_required_name, is_computed
+from tellwhen.language.terms import AnyMember, Term, get_required_name, is_computed
 from tellwhen.language.values import Family
 
 DomainKind = Literal["int", "float", "bool", "time", "string", "reversed", "pattern", "presence"]
@@ -102,8 +102,12 @@ class Attribute:
             found.add("string")
         return found
 
-    def rewind(self, domain_count: int) -> bool:
-        """Drop the domains with numbers from `domain_count` on; return False if the attribute has no domain left."""
+    @property
+    def has_domains(self) -> bool:
+        return bool(self.families) or self.presence >= 0
+
+    def rewind(self, domain_count: int) -> None:
+        """Drop the domains with numbers from `domain_count` on."""
         for kind in ("int", "float", "bool", "time", "presence"):
             if getattr(self, kind) >= domain_count:
                 setattr(self, kind, -1)
@@ -113,9 +117,10 @@ class Attribute:
                 dictionary.repair()
                 if dictionary.domain >= domain_count:
                     setattr(self, kind, None)
-        if self.patterns is not None and not self.patterns.rewind(domain_count):
-            self.patterns = None
-        return bool(self.families) or self.presence >= 0
+        if self.patterns is not None:
+            self.patterns.rewind(domain_count)
+            if not self.patterns.domains:
+                self.patterns = None
 
 
 class Attributes:
@@ -150,7 +155,7 @@ class Attributes:
     def _register_term(self, attribute: Attribute) -> None:
         """Register the term of a computed attribute, so that events are extended by its value."""
         term = get_term(attribute.name)
-        if isinstance(term, Each):
+        if isinstance(term, AnyMember):
             brackets = self.brackets_by_list.setdefault(term.name, [])
             brackets.append(Bracket(attribute.name, term.expression, False))
             if attribute.needs_false:
@@ -165,7 +170,7 @@ class Attributes:
         if not attribute.needs_false:
             attribute.needs_false = True
             term = get_term(attribute.name) if is_computed(attribute.name) else None
-            if isinstance(term, Each):
+            if isinstance(term, AnyMember):
                 self.brackets_by_list[term.name].append(Bracket(attribute.name, term.expression, True))
 
     def get_or_create_domain(self, attribute: Attribute, kind: DomainKind) -> int:
@@ -263,7 +268,7 @@ class Attributes:
         return self.copy_with_dictionary(after), moves
 
     def extend(self, added: Attributes) -> tuple[Attributes, list[tuple[int, LabelMoves]]]:
-        """Add the domains and constants of other attributes.
+        """Add the domains and constants of `added`, the attributes of another store.
 
         Return the attributes with which events are encoded from now on, and the label moves of the relabelled domains.
         """
@@ -298,7 +303,8 @@ class Attributes:
     def rewind(self, domain_count: int) -> None:
         """Drop the domains with numbers from `domain_count` on, and repair what an interrupt has left half done."""
         for name, attribute in list(self.by_name.items()):
-            if not attribute.rewind(domain_count):
+            attribute.rewind(domain_count)
+            if not attribute.has_domains:
                 del self.by_name[name]
         self.presence_domains = {name: a.presence for name, a in self.by_name.items() if a.presence >= 0}
         fresh = Attributes()

@@ -53,7 +53,7 @@ class LabelMoves(NamedTuple):
         return np.where(inner, self.new[nearest] + distance, points)
 
     def map_cuts(self, cuts: I64) -> I64:
-        """Map cuts: points at which intervals begin, or just behind which they end.
+        """Return the new points of cuts: points at which an interval begins, or right behind which it ends.
 
         Each cut is a label or the point right behind a label.
         """
@@ -74,7 +74,7 @@ class SavedDictionary(NamedTuple):
     end: int
 
     def locate(self, texts: Sequence[str]) -> tuple[I64, U8]:
-        """Return what `Texts.locate` returns for the constants of the dictionary."""
+        """Locate texts among the sorted constants: return how many are not greater, and 1 where one is equal."""
         return self.texts.locate(self.begin, self.end, Texts.from_strings(texts))
 
 

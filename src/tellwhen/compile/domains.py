@@ -71,7 +71,7 @@ def _round_towards_zero(value: int) -> float:
 
 
 def to_int_points(values: I64) -> I64:
-    """Return what `to_int_point` returns for each integer."""
+    """Return the points of integers on an int domain. `to_int_point` returns the point of one."""
     points = 2 * values
     points[values > INTEGER_MAX] = HIGHEST
     points[values < -INTEGER_MAX] = LOWEST
@@ -79,7 +79,7 @@ def to_int_points(values: I64) -> I64:
 
 
 def to_int_points_of_floats(values: F64) -> I64:
-    """Return what `to_int_point` returns for each double. None may be NaN."""
+    """Return the points of doubles on an int domain, as `to_int_point` does for one. None may be NaN."""
     inside = np.clip(values, -OUT_OF_RANGE, OUT_OF_RANGE)
     floor = np.floor(inside)
     points = 2 * floor.astype(np.int64) + (floor != inside)
@@ -89,7 +89,7 @@ def to_int_points_of_floats(values: F64) -> I64:
 
 
 def to_float_points(values: F64) -> I64:
-    """Return what `to_float_point` returns for each double. None may be NaN."""
+    """Return the points of doubles on a float domain, as `to_float_point` does for one. None may be NaN."""
     bits = values.view(np.int64)
     return np.where(bits < 0, LOWEST - bits, bits)
 
@@ -106,7 +106,7 @@ def round_towards_zero(values: I64) -> F64:
 
 
 def to_time_points(ticks: I64, multiply: int, divide: int) -> I64:
-    """Return what `to_time_point` returns for each time.
+    """Return the points of times on a time domain, as `to_time_point` does for one.
 
     Times are counted in ticks of `multiply / divide` microseconds since 1970; one of the two factors is 1.
     """

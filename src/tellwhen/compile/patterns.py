@@ -153,8 +153,8 @@ class Patterns:
             found += [(domain, 0) for domain in zeros if domain not in matches]
         return found
 
-    def rewind(self, domain_count: int) -> bool:
-        """Drop the patterns whose domains have numbers from `domain_count` on; return False if no pattern is left."""
+    def rewind(self, domain_count: int) -> None:
+        """Drop the patterns whose domains have numbers from `domain_count` on."""
         self.zeros = {domain for domain in self.zeros if domain < domain_count}
         remaining = {pattern: domain for pattern, domain in self.domains.items() if domain < domain_count}
         if len(remaining) < len(self.domains):
@@ -163,7 +163,6 @@ class Patterns:
                 fresh.add(pattern, domain)
             for name in ("domains", "_by_part", "_by_characters", "_sets", "_part_lengths"):
                 setattr(self, name, getattr(fresh, name))
-        return bool(self.domains)
 
 
 class _PatternsByCharacters:
@@ -181,7 +180,7 @@ class _PatternsByCharacters:
         self._masks.append(_hash_characters("".join(pattern.required.literals)))
 
     def find_domains(self, text: str) -> list[int]:
-        """Return the domains of the patterns that match."""
+        """Return the domains of the patterns that match the text."""
         if not self._patterns:
             return []
         candidates = np.flatnonzero(self._masks.view & ~_hash_characters(text) == 0)
@@ -216,7 +215,7 @@ class _PatternSet(NamedTuple):
         return cls(patterns, fresh)
 
     def find_domains(self, text: str) -> list[int]:
-        """Return the domains of the patterns that match."""
+        """Return the domains of the patterns that match the text."""
         matches = self.set.Match(text) or [] if self.set is not None else []
         # The empty pattern, added last, matches every string. If it is missing, RE2 has silently run out of memory.
         # Then every pattern is tested alone, which is slower and always gives an answer.
@@ -237,7 +236,7 @@ class _PatternSets:
         self._patterns.append(pattern)
 
     def find_domains(self, text: str) -> list[int]:
-        """Return the domains of the patterns that match."""
+        """Return the domains of the patterns that match the text."""
         if not self._patterns:
             return []
         # Two threads may compile the same sets; the result of the last one stays.

@@ -228,7 +228,7 @@ class Literals:
 
 
 def _to_exact_int_point(value: int) -> int:
-    """Return what `to_int_point` returns for an integer in range."""
+    """Return the point of an integer up to INTEGER_MAX on an int domain, faster than `to_int_point`."""
     return 2 * value
 
 

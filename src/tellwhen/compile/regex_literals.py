@@ -42,7 +42,7 @@ def find_required_text(pattern: str) -> RequiredText:
     is_anchored = pattern.startswith(WHOLE_BEGIN) and pattern.endswith(WHOLE_END)
     inner = pattern[len(WHOLE_BEGIN) : -len(WHOLE_END)] if is_anchored else pattern
     reader = _PatternReader(inner)
-    if not reader.read():
+    if not reader.collect_runs():
         return RequiredText([], False)
     runs = ["".join(run) for run in reader.runs]
     literals = [text for text in runs if text]
@@ -61,8 +61,8 @@ class _PatternReader:
         self.is_plain = True  # whether there are only literal characters
         self.has_only_stars = True  # whether there are only literal characters and .*
 
-    def read(self) -> bool:
-        """Read the whole pattern; return False if it has syntax that is not understood."""
+    def collect_runs(self) -> bool:
+        """Read the whole pattern and collect its runs; return False if it has syntax that is not understood."""
         while self._at < len(self._pattern):
             if not self._read_next(self._pattern[self._at]):
                 return False

@@ -32,7 +32,7 @@ class Typical:
         self._weight = np.ones(len(events.single_valued)) if weight is None else weight
 
     @property
-    def is_known(self) -> bool:
+    def has_sample(self) -> bool:
         """Return whether there is a sample."""
         return len(self._weight) > 0
 
@@ -62,7 +62,7 @@ class Typical:
 
     def marginals_if_known(self, domains: int) -> Marginals | None:
         """Compute `marginals`, or return None without a sample."""
-        return self.marginals(domains) if self.is_known else None
+        return self.marginals(domains) if self.has_sample else None
 
 
 def sort_by_domain(domain: I32, point: I64, share: F64, domains: int) -> tuple[I64, I64, F64]:

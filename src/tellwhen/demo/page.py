@@ -43,7 +43,7 @@ def write_page(
     _add_story(page, build.market, story)
     _add_speed(page, build, latency, join, engines)
     _add_spark(page, pipeline)
-    _add_anatomy(page, build.market)
+    _add_index_internals(page, build.market)
     return page.save(file)
 
 
@@ -146,7 +146,7 @@ def _add_spark(page: Page, pipeline: PipelineResult) -> None:
     page.table(["id", "expression", "reason"], [list(row) for row in pipeline.quarantine_examples])
 
 
-def _add_anatomy(page: Page, index: tw.Index) -> None:
+def _add_index_internals(page: Page, index: tw.Index) -> None:
     page.heading("Inside the index")
     plan, stats = index.inspect.describe_engine(), index.inspect.get_stats()
     observed = (

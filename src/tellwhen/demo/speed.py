@@ -132,7 +132,7 @@ def _time_in_turns(rivals: dict[str, Callable[[], object]], rounds: int) -> dict
 
 def compare_with_join(spark: SparkSession, folder: Path, console: Console) -> JoinComparison:
     """Time the SQL query and tellwhen on Spark, on ANDs of comparisons and lists, which the query can express."""
-    subscriptions = _select_joinable()
+    subscriptions = _draw_joinable_subscriptions()
     events = read_listings(folder)[:JOINED_LISTINGS]
     lines = [(number, json.dumps(event)) for number, event in enumerate(events)]
     frame = spark.createDataFrame(lines, "event_id long, attributes string").repartition(2).cache()
@@ -169,8 +169,8 @@ Part = tuple[str, list[str] | None, float | None, float | None]
 """Row of a predicate: attribute, strings, lowest number, highest number."""
 
 
-def _select_joinable() -> list[tuple[str, str, list[Part]]]:
-    """Return the first saved searches that the SQL query can express as (id, expression, predicates)."""
+def _draw_joinable_subscriptions() -> list[tuple[str, str, list[Part]]]:
+    """Draw saved searches, and return those that the SQL query can express as (id, expression, predicates)."""
     selected: list[tuple[str, str, list[Part]]] = []
     number = 0
     while len(selected) < JOINED_SUBSCRIPTIONS:

@@ -163,7 +163,7 @@ def _compute_by_row(term: Term, rows: int, get_values: Callable[[str, Family | N
     operands = [(name, get_values(name, families[name])) for name in dict.fromkeys(term.iter_names())]
     if len(operands) == 1:
         ((name, column),) = operands
-        results = _compute_distinct(term, name, column)
+        results = _compute_distinct_values(term, name, column)
     else:
         results = [compute_value(term, {name: column[row] for name, column in operands}) for row in range(rows)]
     found, found_rows = [], []
@@ -174,8 +174,8 @@ def _compute_by_row(term: Term, rows: int, get_values: Callable[[str, Family | N
     return Values(found, np.array(found_rows, dtype=np.int64))
 
 
-def _compute_distinct(term: Term, name: str, column: list[Any]) -> list[Any]:
-    """ComputedAttribute once for each distinct value."""
+def _compute_distinct_values(term: Term, name: str, column: list[Any]) -> list[Any]:
+    """Compute a term of one attribute for a column of its values, but only once for equal values."""
     known: dict[Any, Any] = {}
     results = []
     for value in column:
@@ -223,7 +223,7 @@ def _make_reader(name: str, family: Family | None, schema: Schema, is_text: bool
     if is_text:
         text_family = FAMILY_BY_TYPE[declared] if declared is not None else family
 
-        def read(value: Any) -> Any:
+        def parse_text(value: Any) -> Any:
             if not isinstance(value, str):
                 return value
             if text_family is not None:
@@ -231,7 +231,7 @@ def _make_reader(name: str, family: Family | None, schema: Schema, is_text: bool
             number = parse_value(value, "number")
             return value if number is None else number
 
-        return read
+        return parse_text
     if declared is None or FAMILY_BY_TYPE[declared] != "time":
         return None
 

@@ -64,7 +64,7 @@ class EventEncoder:
             event = extend_event(event if is_flat else flatten(event), attributes, self._mismatched)
         is_single_valued = self._add_values(event)
         if is_single_valued is None:
-            self._drop_current()
+            self._drop_current_event()
             self.add(flatten(event))
             return
         if attributes.presence_domains:
@@ -112,8 +112,8 @@ class EventEncoder:
                 is_single_valued &= self._add_any(attribute, value)
         return is_single_valued
 
-    def _drop_current(self) -> None:
-        """Drop the entries of the current event."""
+    def _drop_current_event(self) -> None:
+        """Drop the entries of the event that is being encoded, so that it can be encoded again."""
         begin = self._starts[-1]
         del self._domains[begin:], self._lows[begin:]
         if self._highs is not None:
@@ -188,7 +188,7 @@ class EventEncoder:
             else:
                 reduced = normalize_value(member)
                 found = [] if reduced is None else [(domain, p, p) for domain, p in find_points(attribute, reduced)]
-            if not found and not is_comparable(attribute, member):
+            if not found and not is_family_compared(attribute, member):
                 self._record_mismatch(attribute)
             for domain, low, high in found:
                 entries.setdefault(domain, []).append((low, high))
@@ -285,10 +285,11 @@ def find_interval_points(attribute: Attribute, interval: Interval) -> list[tuple
     ]
 
 
-def is_comparable(attribute: Attribute, member: Any) -> bool:
-    """Return whether some subscription compares the attribute with the family of the member.
+def is_family_compared(attribute: Attribute, member: Any) -> bool:
+    """Return whether some subscription compares the attribute with constants of the same family as this value.
 
-    Such a member may still have no points, such as a string that matches no pattern.
+    `member` is a single value, or a member of a list. It may have no points nevertheless, such as a string that matches
+    no pattern.
     """
     family = member.family if isinstance(member, Interval) else getattr(normalize_value(member), "family", None)
     return family in attribute.families

@@ -165,10 +165,10 @@ class _TableEncoder:
             self._add_integers(attribute, numbers, rows)
         elif families:
 
-            def read(text: Any) -> list[Any]:
+            def parse_by_family(text: Any) -> list[Any]:
                 return [parse_value(text, family) for family in families]
 
-            self._add_distinct(attribute, *_find_distinct(column), rows, read)
+            self._add_distinct(attribute, *_find_distinct(column), rows, parse_by_family)
 
     def _add_integers(self, attribute: Attribute, column: pa.Array, rows: I64) -> None:
         raw = column.to_numpy()

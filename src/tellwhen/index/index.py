@@ -36,7 +36,7 @@ from tellwhen.language.schema import Schema
 from tellwhen.language.values import flatten
 from tellwhen.persistence import directory
 from tellwhen.profile import Profile
-from tellwhen.warehouse.opening import open_any
+from tellwhen.warehouse.opening import open_as_shard
 
 Batch = TypeVar("Batch")
 
@@ -928,7 +928,7 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         """
         index = cls.__new__(cls)
         limit = MemoryLimit(memory_limit)
-        shard = open_any(path, verify)
+        shard = open_as_shard(path, verify)
         limit.refuse_growth(shard)
         index._open(shard, limit)
         return index

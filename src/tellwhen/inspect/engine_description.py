@@ -201,7 +201,7 @@ def _list_parts(shard: Shard) -> list[EnginePart]:
 def _count_expected_candidates(shard: Shard) -> float | None:
     """Return the weighted mean of the candidates of the first typical events; None without typical events."""
     typical = shard.store.typical()
-    if not typical.is_known or not len(typical.weight):
+    if not typical.has_sample or not len(typical.weight):
         return None
     positions = np.arange(min(PROFILE_EVENTS_MAX, len(typical.weight)))
     weight = typical.weight[positions]

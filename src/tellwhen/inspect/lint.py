@@ -47,7 +47,7 @@ Interval = tuple[int, int]
 
 
 class Screening(NamedTuple):
-    """Result of the cheap first look that every expression gets."""
+    """Result of `screen`: a key for finding equivalent expressions, and the expensive checks that are needed."""
 
     key: int
     """Equal for equivalent expressions, and rarely equal for others."""
@@ -131,8 +131,8 @@ def check_compiled(expressions: list[Expr], schema: Schema) -> list[list[str]]:
     warnings = []
     for slot, (expression, branches_of_expression) in enumerate(zip(expressions, disjunctions, strict=True)):
         redundant = [reason for branches in branches_of_expression for reason in compiled.find_redundant(branches)]
-        constant = compiled.check_constant(slot, _list_multivalued(expression))
-        warnings.append([*_check_null(expression), *constant, *redundant])
+        constant = compiled.check_always_or_never_true(slot, _list_multivalued(expression))
+        warnings.append([*_check_undefined_parts(expression), *constant, *redundant])
     return warnings
 
 
@@ -142,8 +142,8 @@ def _is_reversed(predicate: Predicate) -> bool:
     return low is not None and high is not None and low.key > high.key
 
 
-def _check_null(expression: Expr) -> Iterator[str]:
-    """Yield a warning if a part of an expression is undefined for every event."""
+def _check_undefined_parts(expression: Expr) -> Iterator[str]:
+    """Yield a warning if a part of an expression has no value for any event, as NULL has none."""
     waiting, has_null = [expression], False
     while waiting and not has_null:
         part = waiting.pop()
@@ -185,7 +185,7 @@ class _Compiled:
         self._slot_by_predicate = slot_by_predicate
         self._compared_pairs = 0
 
-    def check_constant(self, slot: int, multivalued: set[str]) -> Iterator[str]:
+    def check_always_or_never_true(self, slot: int, multivalued: set[str]) -> Iterator[str]:
         """Yield a warning if an expression is always or never true; nothing is known of `multivalued` attributes."""
         code = self._get_code(slot)
         kind = self._snapshot.subscriptions.kind[slot]

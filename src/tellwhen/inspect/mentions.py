@@ -23,7 +23,7 @@ from tellwhen.kernels.arrays import I32, Predicates
 from tellwhen.language.ast import Expr, Predicate
 from tellwhen.language.computation import get_term, iter_input_names, iter_input_paths
 from tellwhen.language.parser import parse_stored
-from tellwhen.language.terms import Call, Each, Literal, Term, is_computed
+from tellwhen.language.terms import AnyMember, Call, Literal, Term, is_computed
 from tellwhen.language.values import Value, normalize_value
 
 NO_CONSTANT: Any = object()
@@ -137,6 +137,6 @@ def _list_constants_of_term(term: Term) -> Iterator[Value | None]:
     elif isinstance(term, Call):
         for arg in term.args:
             yield from _list_constants_of_term(arg)
-    elif isinstance(term, Each):
+    elif isinstance(term, AnyMember):
         for predicate in term.expression.predicates():
             yield from _list_constants(predicate)

@@ -47,7 +47,7 @@ def rank_predicates(shard: Shard, limit: int) -> list[PredicateCost]:
     subscriptions = np.bincount(
         list_tested_predicates(snapshot, shard.store.find_alive()), minlength=len(predicates.domain)
     )
-    marginals = typical.marginals(snapshot.domains) if typical.is_known else None
+    marginals = typical.marginals(snapshot.domains) if typical.has_sample else None
     share = estimate_chances(predicates, marginals)
     costliest = np.argsort(-(subscriptions * share), kind="stable")[:limit].tolist()
     formatter = PredicateFormatter(shard.store.attributes)

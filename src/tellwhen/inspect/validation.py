@@ -179,7 +179,7 @@ class _EquivalentExpressions:
     def add(self, id_: Any, text: str, key: int) -> None:
         self._by_key.setdefault(key, []).append((id_, text))
 
-    def find(self, id_: Any, expression: Expr, key: int) -> Any:
+    def find_other_id(self, id_: Any, expression: Expr, key: int) -> Any:
         """Return the first other id with an equivalent expression; None if no expression is equivalent."""
         others = [(other, text) for other, text in self._by_key.get(key, ()) if other != id_][:EQUAL_KEYS_MAX]
         form = normalize(expression) if others else None
@@ -230,7 +230,7 @@ def _lint(
         id_, expression, text = subscription.id, subscription.expression, subscription.text
         reasons = [*check_predicates(expression)] if screening.needs_predicate_check else []
         reasons += warnings_by_number.get(number, ())
-        equivalent = equivalents.find(id_, expression, screening.key)
+        equivalent = equivalents.find_other_id(id_, expression, screening.key)
         if equivalent is None:
             equivalents.add(id_, text, screening.key)
         else:

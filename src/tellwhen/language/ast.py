@@ -151,7 +151,7 @@ class Predicate(Expr):
         return get_family(constants[0]) if constants else None
 
     def predicates(self) -> Iterator[Predicate]:
-        """Yield this predicate."""
+        """Yield this predicate, its only one."""
         yield self
 
     def __eq__(self, other: object) -> bool:

@@ -19,7 +19,7 @@ from tellwhen.language.comparisons import (
 )
 from tellwhen.language.functions import TYPE_BY_SQL_NAME
 from tellwhen.language.predicates import build_has, validate_name
-from tellwhen.language.terms import Each, Literal, Name, Term
+from tellwhen.language.terms import AnyMember, Literal, Name, Term
 from tellwhen.language.values import normalize_constant
 
 
@@ -158,7 +158,7 @@ class Column:
 
         The attributes in `expression` are members of the object.
         """
-        return build_condition(Each(self._name, as_expr(expression)))
+        return build_condition(AnyMember(self._name, as_expr(expression)))
 
     @property
     def _name(self) -> str:

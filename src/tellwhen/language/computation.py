@@ -15,7 +15,7 @@ from tellwhen.errors import ExpressionError, ParseError
 from tellwhen.language import limits
 from tellwhen.language.functions import FUNCTIONS, to_datetime
 from tellwhen.language.literals import COMPUTED_PREFIX, get_display_name
-from tellwhen.language.terms import LACKS, Call, Each, Literal, Name, Term, is_computed
+from tellwhen.language.terms import LACKS, AnyMember, Call, Literal, Name, Term, is_computed
 from tellwhen.language.values import Interval, Value, flatten, is_list_like, is_missing, iter_members, normalize_value
 
 
@@ -53,8 +53,8 @@ def compute_values(term: Term, event: Mapping[str, Any]) -> list[Value]:
     if isinstance(term, Literal):
         value = normalize_value(term.value)
         return [] if value is None else [value]
-    if isinstance(term, Each):
-        return _compute_each(term, event)
+    if isinstance(term, AnyMember):
+        return _compute_any_member(term, event)
     assert isinstance(term, Call)
     list_function = LIST_FUNCTIONS.get(term.function)
     if list_function is not None:
@@ -80,7 +80,7 @@ def apply_function(function: str, args: list[list[Value]]) -> list[Value]:
 # functions that take the whole list of an argument's values
 
 
-def _compute_each(term: Each, event: Mapping[str, Any]) -> list[Value]:
+def _compute_any_member(term: AnyMember, event: Mapping[str, Any]) -> list[Value]:
     """Return TRUE if some object in the list satisfies the expression, else FALSE; nothing if all are undefined."""
     from tellwhen.language.evaluation import evaluate_flat
 
@@ -135,9 +135,12 @@ def iter_input_names(name: str) -> Iterator[str]:
 
 
 def iter_input_paths(name: str) -> Iterator[str]:
-    """Yield what `iter_input_names` yields, but for `items[price > 5]` the path items.price instead of items."""
+    """Yield the attributes of events from which an attribute is computed, with the members that it tests.
+
+    For `items[price > 5]` yield the path items.price. `iter_input_names` yields items.
+    """
     term = get_term(name) if is_computed(name) else None
-    if isinstance(term, Each):
+    if isinstance(term, AnyMember):
         for predicate in term.expression.predicates():
             yield from (f"{term.name}.{path}" for path in iter_input_paths(predicate.attribute))
     else:

@@ -57,13 +57,13 @@ def make_string(key: str) -> Value | None:
 def _lift_numeric(compute: Callable[..., int | float | None]) -> Implementation:
     """Return a function of Values that applies `compute` to numbers. It is undefined for other arguments."""
 
-    def run(*values: Value) -> Value | None:
+    def apply_to_numbers(*values: Value) -> Value | None:
         if any([value.family != "number" for value in values]):
             return None
         key = compute(*[value.key for value in values])
         return None if key is None else make_number(key)
 
-    return run
+    return apply_to_numbers
 
 
 def _subtract_or_negate(a: Any, b: Any = None) -> Any:
@@ -105,10 +105,10 @@ def _round(a: Any, digits: Any = 0) -> int | float | None:
 def _lift_string(compute: Callable[[str], Any], make_result: Callable[[Any], Value | None]) -> Implementation:
     """Return a function of Values that applies `compute` to a string. It is undefined for other arguments."""
 
-    def run(value: Value) -> Value | None:
+    def apply_to_string(value: Value) -> Value | None:
         return make_result(compute(value.key)) if value.family == "string" else None
 
-    return run
+    return apply_to_string
 
 
 def _concatenate(left: Value, right: Value) -> Value | None:
@@ -144,7 +144,7 @@ def _compute_address(value: Value) -> Value | None:
 
 @lru_cache(4_096)
 def parse_network(text: str) -> tuple[str, str] | None:
-    """Return the first and the last address of a network as `encode_address` does; None for other text."""
+    """Return the first and the last address of a network, encoded by `encode_address`; None for other text."""
     try:
         network = ipaddress.ip_network(text.strip(), strict=False)
     except ValueError:
@@ -200,10 +200,10 @@ def _extract_date_part(part: Value, time: Value) -> Value | None:
 
 
 def _lift_comparison(compare: Callable[[Any, Any], bool]) -> Implementation:
-    def run(left: Value, right: Value) -> Value | None:
+    def apply_to_pair(left: Value, right: Value) -> Value | None:
         return Value("bool", int(compare(left.key, right.key))) if left.family == right.family else None
 
-    return run
+    return apply_to_pair
 
 
 # casts

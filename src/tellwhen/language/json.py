@@ -41,7 +41,7 @@ from tellwhen.language.comparisons import (
 from tellwhen.language.computation import get_term
 from tellwhen.language.parser import CONNECTIVES
 from tellwhen.language.predicates import build_has, validate_name
-from tellwhen.language.terms import Call, Each, Literal, Name, Term, is_comparison, is_computed
+from tellwhen.language.terms import AnyMember, Call, Literal, Name, Term, is_comparison, is_computed
 from tellwhen.language.times import parse_timestamp
 from tellwhen.language.values import Constant, normalize_constant
 
@@ -63,7 +63,7 @@ def to_json(expr: Expr) -> Any:
     form: dict[str, Any] = {"attribute": expr.attribute, "operator": expr.operator.lower()}
     if is_computed(expr.attribute):
         term = get_term(expr.attribute)
-        if isinstance(term, Each) and expr.operator == "=" and expr.operand is True:
+        if isinstance(term, AnyMember) and expr.operator == "=" and expr.operand is True:
             return _term_to_json(term)
         if isinstance(term, Call) and is_comparison(term) and expr.operator == "=" and expr.operand is True:
             left, right = (_term_to_json(arg) for arg in term.args)
@@ -83,7 +83,7 @@ def _term_to_json(term: Term) -> Any:
         return {"attribute": term.name}
     if isinstance(term, Literal):
         return None if term.value is None else _scalar_to_json(term.value)
-    if isinstance(term, Each):
+    if isinstance(term, AnyMember):
         return {"attribute": term.name, "where": to_json(term.expression)}
     assert isinstance(term, Call)
     return {"function": term.function, "arguments": [_term_to_json(arg) for arg in term.args]}
@@ -149,7 +149,7 @@ def _read_expression(form: Any, path: str, depth: int) -> Expr:
     if not isinstance(form, dict):
         raise ExpressionError(f"{path}: expected an object or a Boolean, found {type(form).__name__}")
     if "where" in form:
-        return build_condition(_read_each(form, path, depth))
+        return build_condition(_read_any_member(form, path, depth))
     if "attribute" in form:
         return _read_predicate(form, path)
     if len(form) != 1:
@@ -173,10 +173,10 @@ def _list_members(form: dict[str, Any]) -> str:
     return ", ".join(sorted(map(str, form)))
 
 
-def _read_each(form: dict[str, Any], path: str, depth: int) -> Each:
+def _read_any_member(form: dict[str, Any], path: str, depth: int) -> AnyMember:
     if set(form) != {"attribute", "where"}:
         raise ExpressionError(f"{path}: expected the members attribute and where, found {_list_members(form)}")
-    return Each(validate_name(form["attribute"]), _read_expression(form["where"], f"{path}.where", depth + 1))
+    return AnyMember(validate_name(form["attribute"]), _read_expression(form["where"], f"{path}.where", depth + 1))
 
 
 def _read_predicate(form: dict[str, Any], path: str) -> Expr:
@@ -255,7 +255,7 @@ def _read_term(form: Any, path: str, depth: int) -> Term:
     if isinstance(form, dict) and set(form) == {"attribute"}:
         return Name(validate_name(form["attribute"]))
     if isinstance(form, dict) and "where" in form:
-        return _read_each(form, path, depth)
+        return _read_any_member(form, path, depth)
     if isinstance(form, dict) and "function" in form:
         function, args = form["function"], form.get("arguments")
         if set(form) != {"function", "arguments"} or not isinstance(function, str) or not isinstance(args, list):

@@ -23,7 +23,7 @@ from tellwhen.language.comparisons import (
 )
 from tellwhen.language.predicates import build_has, build_predicate
 from tellwhen.language.term_parser import TermParser
-from tellwhen.language.terms import COMPARISON_FUNCTIONS, TERM_OPERATORS, Call, Each, Literal, Name, Term
+from tellwhen.language.terms import COMPARISON_FUNCTIONS, TERM_OPERATORS, AnyMember, Call, Literal, Name, Term
 from tellwhen.language.tokens import describe_token, find_keyword
 from tellwhen.language.values import Constant
 
@@ -290,7 +290,7 @@ class _ExpressionParser(TermParser):
             self.fail(f"expected an operator after {left.text}, found {describe_token(self.tokens[self.index])}")
         if isinstance(left, Call) and left.function in NON_BOOLEAN_FUNCTIONS:
             self.fail(f"expected an operator: {left.text} is not Boolean, compare it with a value")
-        assert isinstance(left, Name | Call | Each)
+        assert isinstance(left, Name | Call | AnyMember)
         return build_condition(left)
 
     def _parse_right_side(self) -> Constant | Term:

@@ -11,7 +11,7 @@ from tellwhen.language import limits
 from tellwhen.language.ast import Expr
 from tellwhen.language.comparisons import build_call
 from tellwhen.language.functions import CAST_TYPES, FUNCTION_ALIASES, TYPE_BY_SQL_NAME
-from tellwhen.language.terms import LACKS, SUM, TERM_OPERATORS, Call, Each, Literal, Name, Term
+from tellwhen.language.terms import LACKS, SUM, TERM_OPERATORS, AnyMember, Call, Literal, Name, Term
 from tellwhen.language.tokens import TokenReader, describe_token, find_keyword
 
 
@@ -85,7 +85,7 @@ class TermParser(TokenReader):
         self.index += 1
         expression = self.parse_expression("]")
         try:
-            return Each(name, expression)
+            return AnyMember(name, expression)
         except LimitError as error:
             self.index = start
             self.fail(str(error))

@@ -30,7 +30,7 @@ TERM_OPERATORS = {"||": SUM, "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%"
 
 
 class Term:
-    """Base of the nodes of a term: `Name`, `Literal`, `Call` and `Each`. Terms with equal texts are equal."""
+    """Base of the nodes of a term: `Name`, `Literal`, `Call` and `AnyMember`. Terms with equal texts are equal."""
 
     __slots__ = ("depth", "text")
     precedence: int = PRIMARY
@@ -97,8 +97,8 @@ class Call(Term):
             yield from arg.iter_names()
 
 
-class Each(Term):
-    """A Boolean term such as `items[price > 5 AND qty >= 2]`: some object in a list satisfies an expression."""
+class AnyMember(Term):
+    """A Boolean term such as `items[price > 5 AND qty >= 2]`: TRUE if any object in a list satisfies the expression."""
 
     __slots__ = ("expression", "name")
 
@@ -144,7 +144,7 @@ def is_comparison(term: Term) -> bool:
 
 def get_required_name(term: Term) -> str:
     """Return an attribute without which the term is undefined; an empty string if no attribute is required."""
-    if isinstance(term, Name | Each):
+    if isinstance(term, Name | AnyMember):
         return term.name
     if isinstance(term, Call) and term.function not in ("coalesce", LACKS):
         return next((name for arg in term.args if (name := get_required_name(arg))), "")
@@ -173,4 +173,4 @@ def get_attribute_name(term: Term) -> str:
     """Return the name of the attribute that holds the value of a term."""
     if isinstance(term, Name):
         return term.name
-    return (CONDITION_PREFIX if isinstance(term, Each) or is_comparison(term) else COMPUTED_PREFIX) + term.text
+    return (CONDITION_PREFIX if isinstance(term, AnyMember) or is_comparison(term) else COMPUTED_PREFIX) + term.text

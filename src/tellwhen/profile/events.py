@@ -68,7 +68,7 @@ class EventSample:
         hashes, widest = batch.get_event_hashes()
         self._widest = max(self._widest, widest)
         room = self._compute_room()
-        near = np.flatnonzero(hashes <= np.uint64(self._compute_limit(room)))
+        near = np.flatnonzero(hashes <= np.uint64(self._compute_hash_max(room)))
         distinct, first, counts = np.unique(hashes[near], return_index=True, return_counts=True)
         keys = [f"{number:016x}" for number in distinct[:room].tolist()]
         new = [i for i, key in enumerate(keys) if key not in self._events]
@@ -77,8 +77,8 @@ class EventSample:
         self._sample.add(dict(zip(keys, counts.tolist(), strict=False)), room)
         self._trim()
 
-    def _compute_limit(self, room: int) -> int:
-        """Return the greatest hash of events that may be sampled."""
+    def _compute_hash_max(self, room: int) -> int:
+        """Return the greatest hash that an event may have to be sampled."""
         counts = self._sample.counts
         return (1 << 64) - 1 if len(counts) < room else int(max(counts), 16)
 
@@ -96,7 +96,7 @@ class EventSample:
         self._sample.trim(self._compute_room())
         self._events = {key: self._events[key] for key in self._sample.counts}
 
-    def list_weighted(self, total: int) -> list[tuple[Event, float]]:
+    def list_events_with_weights(self, total: int) -> list[tuple[Event, float]]:
         """Return the sampled events, each with the number of the `total` events that it represents."""
         counts = self._sample.counts
         # A frequent event represents itself. The others also represent all events outside of the sample.

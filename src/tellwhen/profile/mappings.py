@@ -44,7 +44,7 @@ class MappingBatch:
         for attribute, value in flatten(event).items():
             text = encode_value(value)
             if text is None:
-                self._add_members(attribute, value)
+                self._add_list_members(attribute, value)
                 continue
             mine = codes.get(attribute)
             if mine is None:
@@ -56,8 +56,8 @@ class MappingBatch:
             entries.append(code)
         self._starts.append(len(entries))
 
-    def _add_members(self, attribute: str, value: Any) -> None:
-        """Add the values of a list, or a value of no family."""
+    def _add_list_members(self, attribute: str, value: Any) -> None:
+        """Add the members of a list, or a value of no family. What has no family is added as an empty text."""
         for member in iter_members(value):
             if not is_missing(member):
                 mine = self._codes.setdefault(attribute, {})

@@ -284,7 +284,7 @@ class Profile:
         """
         return [
             ({attribute: _decode_values(texts) for attribute, texts in event.items()}, weight)
-            for event, weight in self._sample.list_weighted(self.events)
+            for event, weight in self._sample.list_events_with_weights(self.events)
         ]
 
     def sharing(self) -> list[SharingLevel]:

@@ -15,7 +15,7 @@ from tellwhen.encode.events import EventEncoder, find_points
 from tellwhen.kernels.arrays import F64, I32, I64, Events
 from tellwhen.language.computation import compute_value, get_term
 from tellwhen.language.schema import Schema, parse_value
-from tellwhen.language.terms import Each, is_computed
+from tellwhen.language.terms import AnyMember, is_computed
 from tellwhen.language.values import flatten, iter_members, normalize_value
 from tellwhen.profile.profile import Profile
 
@@ -44,15 +44,15 @@ class TypicalEvents(Typical):
         self._marginals = Marginals(np.zeros(0), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
     @cached_property
-    def _present(self) -> dict[str, float]:
+    def _attribute_frequency(self) -> dict[str, float]:
         return self._profile.event_frequency
 
     @cached_property
-    def _decoded(self) -> list[tuple[dict[str, Any], float]]:
+    def _sampled_events(self) -> list[tuple[dict[str, Any], float]]:
         return self._profile.sample()
 
     @property
-    def is_known(self) -> bool:
+    def has_sample(self) -> bool:
         return self._profile.events > 0
 
     @property
@@ -71,7 +71,7 @@ class TypicalEvents(Typical):
             return
         by_name = attributes.by_name
         encoder = EventEncoder(attributes, Schema())  # `_read_as_families` reads text
-        for event, _ in self._decoded:
+        for event, _ in self._sampled_events:
             # An attribute that no predicate has may be an input of a computed one.
             known = {
                 name: _read_as_families(by_name[name], value) if name in by_name else value
@@ -79,7 +79,7 @@ class TypicalEvents(Typical):
             }
             encoder.add(known)
         self._events = encoder.finish()
-        self._weight = np.array([weight for _, weight in self._decoded])
+        self._weight = np.array([weight for _, weight in self._sampled_events])
         self._sample = _EncodedVersion(self._store)
 
     def marginals(self, domains: int) -> Marginals:
@@ -125,15 +125,17 @@ class TypicalEvents(Typical):
     def _get_share(self, name: str) -> float:
         """Return the share of the events that have an attribute."""
         return (
-            sum(share for _, share in self._compute_values(name)) if is_computed(name) else self._present.get(name, 0.0)
+            sum(share for _, share in self._compute_values(name))
+            if is_computed(name)
+            else self._attribute_frequency.get(name, 0.0)
         )
 
     def _compute_values(self, name: str) -> list[tuple[Any, float]]:
         if name not in self._computations:
-            term, sample = get_term(name), self._decoded[:COMPUTED_EVENTS]
+            term, sample = get_term(name), self._sampled_events[:COMPUTED_EVENTS]
             total = sum(weight for _, weight in sample)
             shares = [weight / total for _, weight in sample]
-            if isinstance(term, Each):
+            if isinstance(term, AnyMember):
                 # A sample has no objects. Where an event has a list of them, they are assumed to satisfy the predicate.
                 likely = [(True, share) for (event, _), share in zip(sample, shares, strict=True) if term.name in event]
                 self._computations[name] = likely

@@ -96,7 +96,7 @@ def build(
         dictionary = make_dictionary(spark, blocks, profile)
         placement = place_blocks(spark, blocks, staged / dictionary, shards)
         assignments = assign_slots(spark, blocks, placement)
-        work = ShardBuild(staged / dictionary, blocks, placement.line, assignments, engine, types)
+        work = ShardBuild(staged / dictionary, blocks, placement.stages_folder, assignments, engine, types)
         rows = run_tasks(spark, placement.shard_count, work, SHARD).collect()
         routing, shards_per_event = write_routes(staged, rows, placement, Routes.from_shards([]), profile)
         version = Version(
@@ -129,6 +129,6 @@ class _BlockIdReader(Task):
     def __init__(self, blocks: Blocks) -> None:
         self._blocks = blocks
 
-    def run(self, number: int) -> Iterator[pa.RecordBatch]:
-        ids = self._blocks.read(number).ids
+    def run(self, block_number: int) -> Iterator[pa.RecordBatch]:
+        ids = self._blocks.read(block_number).ids
         yield pa.RecordBatch.from_arrays([convert_ids(ids, ids.type)], ["id"])

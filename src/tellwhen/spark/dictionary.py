@@ -64,8 +64,8 @@ class _Entries(Task):
     def __init__(self, blocks: Blocks) -> None:
         self._blocks = blocks
 
-    def run(self, number: int) -> Iterator[pa.RecordBatch]:
-        attributes = self._blocks.read(number).store.attributes
+    def run(self, block_number: int) -> Iterator[pa.RecordBatch]:
+        attributes = self._blocks.read(block_number).store.attributes
         for domain, key in enumerate(attributes.list_domain_keys()):
             texts: list[str | None] = [None]
             if key.kind in LABELLED_KINDS:

@@ -66,12 +66,14 @@ class _WorkloadGenerator(Task):
     def __init__(self, workload: Workload, count: int, is_events: bool) -> None:
         self._workload, self._count, self._is_events = workload, count, is_events
 
-    def run(self, number: int) -> Iterator[pa.RecordBatch]:
-        first = number * BLOCK
+    def run(self, block_number: int) -> Iterator[pa.RecordBatch]:
+        first = block_number * BLOCK
         numbers = np.arange(first, min(first + BLOCK, self._count))
         if self._is_events:
             yield make_rows(
-                EVENTS, numbers, [json.dumps(event) for event in self._workload.generate_events(number)[: len(numbers)]]
+                EVENTS,
+                numbers,
+                [json.dumps(event) for event in self._workload.generate_events(block_number)[: len(numbers)]],
             )
         else:
-            yield make_rows(SUBSCRIPTIONS, numbers, self._workload.generate_subscriptions(number)[: len(numbers)])
+            yield make_rows(SUBSCRIPTIONS, numbers, self._workload.generate_subscriptions(block_number)[: len(numbers)])

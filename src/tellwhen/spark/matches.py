@@ -251,10 +251,10 @@ def _describe_plan(version: Version, plan: str, reason: str) -> str:
 class _Matching(Finder):
     """Finder of all subscriptions that events satisfy."""
 
-    def make_count_row(self, count: int, kind: pa.DataType, opened: OpenVersion) -> pa.RecordBatch:
+    def make_undefined_count_row(self, count: int, id_type: pa.DataType, opened: OpenVersion) -> pa.RecordBatch:
         # The row has no list, so that exploding it leaves no row.
         lists = pa.nulls(1, pa.list_(pa.string() if opened.version.ids == "str" else pa.int64()))
-        columns = [pa.nulls(1, kind), lists, pa.array([count], pa.int32())]
+        columns = [pa.nulls(1, id_type), lists, pa.array([count], pa.int32())]
         return pa.RecordBatch.from_arrays(columns, [self._event_id, SUBSCRIPTIONS, UNDEFINED])
 
     def find(

@@ -1,10 +1,10 @@
 """Placement of subscriptions in shards.
 
-The cover of a subscription has a place on a line (`warehouse/stages.py`). The line is chosen from a sample of the
-subscriptions and cut into *cells*. Shards are filled with one cell after the other; a cell with many subscriptions is
-split among several shards.
+The cover of a subscription gives it a place: a stage and a point on it (`warehouse/stages.py`). The stages are chosen
+from a sample of the subscriptions, and cut into *cells*: ranges of places. Shards are filled with one cell after the
+other; a cell with many subscriptions is split among several shards.
 
-    blocks --sample--> line of cells --find places--> covers and cells --split cells--> slots by shard
+    blocks --sample--> stages and cells --find places--> covers and cells --split cells--> slots by shard
 
 Covers are chosen once: they also determine the routes of the shards.
 """
@@ -47,7 +47,7 @@ An event meets only some of many shards, but each shard has twenty files.
 """
 
 SAMPLED_SUBSCRIPTIONS_MAX = 1 << 16
-"""Most subscriptions from which the line is chosen."""
+"""Most subscriptions from which the stages are chosen."""
 
 CELLS_PER_SHARD = 16
 
@@ -56,11 +56,11 @@ SPLIT_SHARE = 1 / 4
 
 
 class Placement(NamedTuple):
-    """The line of stages and cells, and the shards of each cell."""
+    """The stages, their cells, and the shards of each cell."""
 
     stages: Stages
     cells: Cells
-    line: Path  # the folder with both
+    stages_folder: Path  # the folder with both
     places: list[str]  # by block: the folder with the cells and covers of its subscriptions
     shares: list[dict[int, float]]  # by cell: its shards, and the share of its new subscriptions for each
     shard_count: int
@@ -71,7 +71,7 @@ class Placement(NamedTuple):
 
 
 def place_blocks(spark: SparkSession, blocks: Blocks, dictionary: Path, shards: int | None) -> Placement:
-    """Choose a line for the subscriptions of a build, and cut it into shards of equal size."""
+    """Choose the stages for the subscriptions of a build, and distribute the subscriptions to shards of equal size."""
     total = blocks.subscriptions
     usual_count = max(
         count_cores(spark),
@@ -79,10 +79,10 @@ def place_blocks(spark: SparkSession, blocks: Blocks, dictionary: Path, shards: 
         min(SMALL_SHARDS_MAX, total // SUBSCRIPTIONS_PER_SHARD_MIN),
     )
     shard_count = min(shards or usual_count, max(1, total))
-    stages, cells = _choose_line(_sample_blocks(spark, blocks, dictionary), shard_count)
-    line = _write_line(blocks.staged, stages, cells)
-    places, sizes = _find_places(spark, blocks, dictionary, line, len(cells.stage) + 1)
-    return Placement(stages, cells, line, places, balance_cells(sizes, shard_count), shard_count)
+    stages, cells = _choose_stages_and_cells(_sample_blocks(spark, blocks, dictionary), shard_count)
+    stages_folder = _write_stages_and_cells(blocks.staged, stages, cells)
+    places, sizes = _write_places(spark, blocks, dictionary, stages_folder, len(cells.stage) + 1)
+    return Placement(stages, cells, stages_folder, places, distribute_to_new_shards(sizes, shard_count), shard_count)
 
 
 def _sample_blocks(spark: SparkSession, blocks: Blocks, dictionary: Path) -> Store:
@@ -100,22 +100,23 @@ def _sample_blocks(spark: SparkSession, blocks: Blocks, dictionary: Path) -> Sto
     return store
 
 
-def _choose_line(sample: Store, shards: int) -> tuple[Stages, Cells]:
+def _choose_stages_and_cells(sample: Store, shards: int) -> tuple[Stages, Cells]:
     """Choose the stages for a sample of the subscriptions, and cut them into cells."""
     snapshot, typical = sample.snapshot(), sample.typical()
     subscriptions = extract(snapshot, sample.find_alive())
     marginals = typical.marginals_if_known(snapshot.domains)
     stages = choose_stages(subscriptions, estimate_shares(subscriptions, snapshot.domains, marginals), shards)
     places = stages.find_places(subscriptions)
-    return stages, cut_line(places.stage, places.point, CELLS_PER_SHARD * shards)
+    return stages, cut_into_cells(places.stage, places.point, CELLS_PER_SHARD * shards)
 
 
-def cut_line(stage: I64, point: I64, count: int) -> Cells:
-    """Cut the line into about `count` cells of equal size.
+def cut_into_cells(stage: I64, point: I64, count: int) -> Cells:
+    """Cut the stages into about `count` cells with equally many subscriptions.
 
-    Each stage begins a new cell, and a point that many subscriptions share has a cell to itself.
+    `stage` and `point` are the places of the subscriptions. Each stage begins a new cell, and a point that many
+    subscriptions share has a cell to itself.
 
-    >>> cut_line(np.array([0, 0, 0, 0, 1]), np.array([5, 5, 5, 7, 5]), 2)[:2]
+    >>> cut_into_cells(np.array([0, 0, 0, 0, 1]), np.array([5, 5, 5, 7, 5]), 2)[:2]
     (array([0, 1]), array([7, 5]))
     """
     order = np.lexsort((point, stage))
@@ -132,12 +133,13 @@ def cut_line(stage: I64, point: I64, count: int) -> Cells:
     return Cells(stage[where], point[where], np.zeros(len(where) + 2, np.int64), np.zeros(0, np.int64))
 
 
-def balance_cells(sizes: Sequence[int], count: int) -> list[dict[int, float]]:
-    """Return, by cell, its shards and the share of its subscriptions for each of them.
+def distribute_to_new_shards(sizes: Sequence[int], count: int) -> list[dict[int, float]]:
+    """Distribute the subscriptions of cells to `count` new shards of equal size.
 
-    Shards are filled one after the other. A small cell is not split.
+    Return, by cell, its shards and the share of its subscriptions that each of them gets. Shards are filled one after
+    the other. A small cell is not split.
 
-    >>> balance_cells([90, 6, 24], 2)
+    >>> distribute_to_new_shards([90, 6, 24], 2)
     [{0: 0.6666666666666666, 1: 0.3333333333333333}, {1: 1.0}, {1: 1.0}]
     """
     capacity = max(1.0, sum(sizes) / count)
@@ -159,15 +161,15 @@ def balance_cells(sizes: Sequence[int], count: int) -> list[dict[int, float]]:
 def place_additions(
     spark: SparkSession, blocks: Blocks, version: Version, dictionary: Path, moved: Mapping[int, LabelMoves]
 ) -> Placement:
-    """Place the subscriptions of an update on the line of the version, as `fill_shards` describes."""
+    """Find the places of new subscriptions on the stages of the version, and distribute them to its shards."""
     stages, cells, _ = read_routing(blocks.staged.parent / version.routing)
     if moved:
         stages, cells = stages.move_labels(moved), _move_labels(stages, cells, moved)
-    line = _write_line(blocks.staged, stages, cells)
-    places, sizes = _find_places(spark, blocks, dictionary, line, len(cells.stage) + 1)
+    stages_folder = _write_stages_and_cells(blocks.staged, stages, cells)
+    places, sizes = _write_places(spark, blocks, dictionary, stages_folder, len(cells.stage) + 1)
     loads = [shard.subscriptions for shard in version.shards]
-    shares, shard_count = fill_shards(sizes, cells.list_shards(), loads, SUBSCRIPTIONS_PER_SHARD_MAX)
-    return Placement(stages, cells, line, places, shares, shard_count)
+    shares, shard_count = distribute_to_existing_shards(sizes, cells.list_shards(), loads, SUBSCRIPTIONS_PER_SHARD_MAX)
+    return Placement(stages, cells, stages_folder, places, shares, shard_count)
 
 
 def _move_labels(stages: Stages, cells: Cells, moved: Mapping[int, LabelMoves]) -> Cells:
@@ -178,16 +180,17 @@ def _move_labels(stages: Stages, cells: Cells, moved: Mapping[int, LabelMoves]) 
     return cells._replace(point=point)
 
 
-def fill_shards(
+def distribute_to_existing_shards(
     sizes: Sequence[int],
     cells: Sequence[Sequence[int]],
     loads: Sequence[int],
     capacity: int,
 ) -> tuple[list[dict[int, float]], int]:
-    """Return the same as `balance_cells` for shards that have subscriptions, and the number of shards.
+    """Distribute the new subscriptions of cells to shards that have subscriptions already.
 
-    Subscriptions go to the least full shard of their cell that has room. If there is none, they go to the least full of
-    all shards, and if all are full, to a new shard.
+    Return, by cell, its shards and the share of its new subscriptions that each of them gets; and the number of shards
+    after that. Subscriptions go to the least full shard of their cell that has room. If there is none, they go to the
+    least full of all shards, and if all are full, to a new shard.
 
     Parameters
     ----------
@@ -202,7 +205,7 @@ def fill_shards(
 
     Examples
     --------
-    >>> fill_shards([1, 2], [[0, 1], [1]], [8, 7], 10)
+    >>> distribute_to_existing_shards([1, 2], [[0, 1], [1]], [8, 7], 10)
     ([{0: 1.0, 1: 0.0}, {1: 1.0}], 2)
     """
     loads = list(loads)
@@ -237,8 +240,8 @@ class _BlockSampler(Task):
     def __init__(self, blocks: Blocks, dictionary: Path, share: float) -> None:
         self._blocks, self._dictionary, self._share = blocks, dictionary, share
 
-    def run(self, number: int) -> Iterator[pa.RecordBatch]:
-        block = self._blocks.read(number)
+    def run(self, block_number: int) -> Iterator[pa.RecordBatch]:
+        block = self._blocks.read(block_number)
         count = len(block.store)
         slots = np.linspace(0, count - 1, -int(-count * self._share // 1)).astype(np.int32)
         sample = Store()
@@ -246,7 +249,7 @@ class _BlockSampler(Task):
         sample.adopt(_translate_slots(sample.attributes, block, slots))
         folder = make_folder(self._blocks.staged, "sample")
         directory.save(folder, {"store": sample.arrays()}, {}, make=False, durable=False)
-        yield make_rows(RESULT_FOLDER, [number], [folder.name])
+        yield make_rows(RESULT_FOLDER, [block_number], [folder.name])
 
 
 def _translate_slots(attributes: Attributes, block: Block, slots: I32) -> Extract:
@@ -256,19 +259,19 @@ def _translate_slots(attributes: Attributes, block: Block, slots: I32) -> Extrac
     return subscriptions._replace(literals=literals)
 
 
-def _write_line(staged: Path, stages: Stages, cells: Cells) -> Path:
-    """Write the line for the tasks; return its folder."""
-    folder = make_folder(staged, "line")
+def _write_stages_and_cells(staged: Path, stages: Stages, cells: Cells) -> Path:
+    """Write the stages and cells for the tasks; return the folder."""
+    folder = make_folder(staged, "stages")
     write_routing(folder, Routing(stages, cells, Routes.from_shards([])), durable=False)
     return folder
 
 
-def _find_places(
-    spark: SparkSession, blocks: Blocks, dictionary: Path, line: Path, cells: int
+def _write_places(
+    spark: SparkSession, blocks: Blocks, dictionary: Path, stages_folder: Path, cells: int
 ) -> tuple[list[str], list[int]]:
-    """Return, by block, the folder with the cells and covers of its subscriptions, and the size of each cell."""
+    """Write the cells and covers of all subscriptions; return the folder of each block, and the size of each cell."""
     sizes = np.zeros(cells, dtype=np.int64)
-    work = _PlaceFinder(blocks, dictionary, line)
+    work = _PlaceWriter(blocks, dictionary, stages_folder)
     rows = run_tasks(spark, len(blocks), work, RESULT_FOLDER).collect() if blocks else []
     names = [row.name for row in sorted(rows, key=lambda row: row.number)]
     for name in names:
@@ -276,15 +279,15 @@ def _find_places(
     return names, sizes.tolist()
 
 
-class _PlaceFinder(Task):
-    """Task that chooses the covers of the subscriptions of a block, and finds their cells."""
+class _PlaceWriter(Task):
+    """Task that chooses the covers of the subscriptions of a block, finds their cells, and writes both."""
 
-    def __init__(self, blocks: Blocks, dictionary: Path, line: Path) -> None:
-        self._blocks, self._dictionary, self._line = blocks, dictionary, line
+    def __init__(self, blocks: Blocks, dictionary: Path, stages_folder: Path) -> None:
+        self._blocks, self._dictionary, self._stages_folder = blocks, dictionary, stages_folder
 
-    def run(self, number: int) -> Iterator[pa.RecordBatch]:
-        block = self._blocks.read(number)
-        stages, cells, _ = read_routing(self._line, verify=False)
+    def run(self, block_number: int) -> Iterator[pa.RecordBatch]:
+        block = self._blocks.read(block_number)
+        stages, cells, _ = read_routing(self._stages_folder, verify=False)
         slots = np.arange(len(block.store), dtype=np.int32)
         subscriptions = _translate_slots(read_dictionary(self._dictionary), block, slots)
         places = stages.find_places(subscriptions)
@@ -296,7 +299,7 @@ class _PlaceFinder(Task):
         }
         folder = make_folder(self._blocks.staged, "places")
         directory.save(folder, parts, {}, make=False, durable=False)
-        yield make_rows(RESULT_FOLDER, [number], [folder.name])
+        yield make_rows(RESULT_FOLDER, [block_number], [folder.name])
 
 
 class _Assignment(Task):
@@ -310,14 +313,14 @@ class _Assignment(Task):
         self._staged, self._places = staged, placement.places
         self._shares, self._shard_count = placement.shares, placement.shard_count
 
-    def run(self, number: int) -> Iterator[pa.RecordBatch]:
-        cells = directory.load(self._staged / self._places[number], verify=False)[0]["cell"]["by_slot"]
-        shards = split_cells(cells, self._shares, number)
+    def run(self, block_number: int) -> Iterator[pa.RecordBatch]:
+        cells = directory.load(self._staged / self._places[block_number], verify=False)[0]["cell"]["by_slot"]
+        shards = split_cells(cells, self._shares, block_number)
         order = np.argsort(shards, kind="stable").astype(np.int32)
         start = np.searchsorted(shards[order], np.arange(self._shard_count + 1))
         folder = make_folder(self._staged, "slots")
         directory.save(folder, {"shard": {"start": start, "slot": order}}, {}, make=False, durable=False)
-        yield make_rows(RESULT_FOLDER, [number], [folder.name])
+        yield make_rows(RESULT_FOLDER, [block_number], [folder.name])
 
 
 def split_cells(cells: I32, shares: list[dict[int, float]], block: int) -> I64:

@@ -131,9 +131,9 @@ class _Ranking(Finder):
     def _names(self) -> list[str]:
         return [self._event_id, *RESULT_COLUMNS, *HIDDEN_COLUMNS]
 
-    def make_count_row(self, count: int, kind: pa.DataType, opened: OpenVersion) -> pa.RecordBatch:
+    def make_undefined_count_row(self, count: int, id_type: pa.DataType, opened: OpenVersion) -> pa.RecordBatch:
         ids = pa.string() if opened.version.ids == "str" else pa.int64()
-        kinds = [kind, pa.int32(), ids, pa.float64(), pa.int32(), pa.int32()]
+        kinds = [id_type, pa.int32(), ids, pa.float64(), pa.int32(), pa.int32()]
         columns = [*(pa.nulls(1, type_) for type_ in kinds), pa.array([count], pa.int32())]
         return pa.RecordBatch.from_arrays(columns, self._names)
 

@@ -28,17 +28,28 @@ class ShardBuild(Task):
     """Task that builds and saves a shard."""
 
     def __init__(
-        self, dictionary: Path, blocks: Blocks, line: Path, assignments: Assignments, engine: str, schema: Schema
+        self,
+        dictionary: Path,
+        blocks: Blocks,
+        stages_folder: Path,
+        assignments: Assignments,
+        engine: str,
+        schema: Schema,
     ) -> None:
-        self._dictionary, self._blocks, self._line, self._assignments = dictionary, blocks, line, assignments
+        self._dictionary, self._blocks, self._stages_folder, self._assignments = (
+            dictionary,
+            blocks,
+            stages_folder,
+            assignments,
+        )
         self._engine, self._schema = engine, schema
 
-    def run(self, number: int) -> Iterator[pa.RecordBatch]:
+    def run(self, shard_number: int) -> Iterator[pa.RecordBatch]:
         shard = Shard.empty(self._engine, self._schema, read_profile(self._dictionary))
         shard.store.attributes = read_dictionary(self._dictionary)
-        routes = append_assigned(shard, self._blocks, self._assignments, number)
+        routes = append_assigned(shard, self._blocks, self._assignments, shard_number)
         shard.index_all()
-        yield save_shard(self._blocks.staged, self._line, number, shard, routes)
+        yield save_shard(self._blocks.staged, self._stages_folder, shard_number, shard, routes)
 
 
 def append_assigned(shard: Shard, blocks: Blocks, assignments: Assignments, number: int) -> list[ShardRoutes]:
@@ -50,9 +61,11 @@ def append_assigned(shard: Shard, blocks: Blocks, assignments: Assignments, numb
     return routes
 
 
-def save_shard(staged: Path, line: Path, number: int, shard: Shard, routes: Iterable[ShardRoutes]) -> pa.RecordBatch:
+def save_shard(
+    staged: Path, stages_folder: Path, number: int, shard: Shard, routes: Iterable[ShardRoutes]
+) -> pa.RecordBatch:
     """Write a shard; return its row, with the routes of its parts merged."""
-    merged = merge_routes(routes, read_routing(line, verify=False).stages.shares)
+    merged = merge_routes(routes, read_routing(stages_folder, verify=False).stages.shares)
     folder = make_folder(staged, "shard")
     directory.save(folder, shard.arrays(), shard.meta(), make=False)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -55,11 +55,11 @@ class _WorkerFunction:
 
 
 class Task(ABC):
-    """A function for `map_batches` that runs once for every number."""
+    """A function for `map_batches` that runs once for every number, such as the number of a block or of a shard."""
 
     @abstractmethod
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one number."""
+        """Yield the rows of the task with this number."""
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:

@@ -156,7 +156,7 @@ def _build_changed_shards(spark: SparkSession, base: Version, blocks: Blocks, id
         dictionary = staged / name
     placement = place_additions(spark, blocks, base, dictionary, moved)
     assignments = assign_slots(spark, blocks, placement)
-    work = _ShardUpdate(dictionary, base, blocks, placement.line, assignments, id_files, moved)
+    work = _ShardUpdate(dictionary, base, blocks, placement.stages_folder, assignments, id_files, moved)
     rows = run_tasks(spark, placement.shard_count, work, SHARD).collect()
     if not blocks and all(row.stretches is None for row in rows):
         return base
@@ -195,33 +195,33 @@ class _ShardUpdate(Task):
     """Task that builds a shard again if it has changes."""
 
     def __init__(
-        self, dictionary: Path, base: Version, blocks: Blocks, line: Path, assignments: Assignments,
+        self, dictionary: Path, base: Version, blocks: Blocks, stages_folder: Path, assignments: Assignments,
         id_files: list[str], moved: dict[int, LabelMoves],
     ) -> None:  # fmt: skip
-        self._dictionary, self._base, self._blocks, self._line = dictionary, base, blocks, line
+        self._dictionary, self._base, self._blocks, self._stages_folder = dictionary, base, blocks, stages_folder
         self._assignments, self._id_files, self._moved = assignments, id_files, moved
 
-    def run(self, number: int) -> Iterator[pa.RecordBatch]:
+    def run(self, shard_number: int) -> Iterator[pa.RecordBatch]:
         staged = self._blocks.staged
         after = Shard.empty(self._base.engine, self._base.schema)
         after.store.attributes = read_dictionary(self._dictionary)
         routes: list[ShardRoutes] = []
-        if number < len(self._base.shards):
-            info = self._base.shards[number]
+        if shard_number < len(self._base.shards):
+            info = self._base.shards[shard_number]
             old = read_shard(staged.parent / info.name, after.store.attributes)
             changed = self._find_changed_slots(old)
-            if not self._moved and not len(changed) and not self._assignments.read_slots(number):
-                yield make_unchanged_row(number, info)
+            if not self._moved and not len(changed) and not self._assignments.read_slots(shard_number):
+                yield make_unchanged_row(shard_number, info)
                 return
             for domain, moves in self._moved.items():
                 old.store.relabel(domain, moves)
             copy_subscriptions(after, old, np.setdiff1d(old.store.find_alive(), changed).astype(np.int32))
-            covers = find_covers(after.store, read_routing(self._line, verify=False).stages)
+            covers = find_covers(after.store, read_routing(self._stages_folder, verify=False).stages)
             routes.append(covers.find_routes(after.store.find_alive()))
-        routes += append_assigned(after, self._blocks, self._assignments, number)
+        routes += append_assigned(after, self._blocks, self._assignments, shard_number)
         after.set_profile(read_profile(self._dictionary))
         after.index_all()
-        yield save_shard(staged, self._line, number, after, routes)
+        yield save_shard(staged, self._stages_folder, shard_number, after, routes)
 
     def _find_changed_slots(self, shard: Shard) -> I32:
         """Return the slots of changed ids; new subscriptions replace those that are added again."""

@@ -63,7 +63,7 @@ class Finder(Worker):
     """Whether every event has to meet every shard, and not only those with a subscription that it may satisfy."""
 
     @abstractmethod
-    def make_count_row(self, count: int, kind: pa.DataType, opened: OpenVersion) -> pa.RecordBatch:
+    def make_undefined_count_row(self, count: int, id_type: pa.DataType, opened: OpenVersion) -> pa.RecordBatch:
         """Make a row with the number of undefined values; the query drops the row from its result."""
 
     @abstractmethod
@@ -83,7 +83,7 @@ class RowFinder(Finder):
         events, mismatches = encode_batch(batch, self._form, opened.attributes, opened.schema)
         ids = batch.column(0)
         if mismatches:
-            yield self.make_count_row(sum(mismatches.values()), ids.type, opened)
+            yield self.make_undefined_count_row(sum(mismatches.values()), ids.type, opened)
         groups = opened.group_by_shard(events, self.needs_all_shards)
         yield from self.find(opened, ((shard, _select(events, at), at) for shard, at in groups), ids)
 
@@ -142,7 +142,7 @@ class PackedFinder(Finder):
         shards = batch.column(0).to_numpy()
         undefined = sum(batch.column(3).to_pylist())
         if undefined:
-            yield self.make_count_row(undefined, batch.column(1).type, opened)
+            yield self.make_undefined_count_row(undefined, batch.column(1).type, opened)
         for shard in np.unique(shards).tolist():
             # The row with the number of undefined values has no entries.
             at = np.flatnonzero((shards == shard) & batch.column(2).is_valid().to_numpy(False))

@@ -30,7 +30,7 @@ from tellwhen.index.ids import Id
 from tellwhen.language.ast import And, Expr, Not, Or, Truth, Xnor, Xor
 from tellwhen.language.comparisons import build_call, build_comparison
 from tellwhen.language.predicates import build_has, build_predicate
-from tellwhen.language.terms import Each, Literal, Name, Term, get_attribute_name
+from tellwhen.language.terms import AnyMember, Literal, Name, Term, get_attribute_name
 from tellwhen.language.values import Interval
 
 Event = dict[str, Any]
@@ -75,7 +75,7 @@ def random_term(rng: random.Random, depth: int = 2) -> Term:
     if depth == 0 or choice < 0.3:
         return Literal(_constant(rng)) if rng.random() < 0.3 else Name(rng.choice(ATTRIBUTES))
     if choice < 0.35:
-        return Each(rng.choice(ATTRIBUTES), build_predicate("nested", rng.choice(["=", "<>"]), 1))
+        return AnyMember(rng.choice(ATTRIBUTES), build_predicate("nested", rng.choice(["=", "<>"]), 1))
     if choice < 0.4:
         return build_call("date_part", Literal(rng.choice(["year", "day", "dow"])), random_term(rng, depth - 1))
     if choice < 0.5:

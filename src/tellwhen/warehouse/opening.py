@@ -47,7 +47,7 @@ class Subscriptions(Protocol):
     def texts(self) -> Texts | CompressedTexts | NoTexts: ...
 
 
-def open_any(path: str | os.PathLike[str], verify: bool = True) -> Shard:
+def open_as_shard(path: str | os.PathLike[str], verify: bool = True) -> Shard:
     """Open a saved index, a version or a shard of a version as one shard; `verify=False` skips the checksums."""
     root = resolve_path(path)
     if (root / CURRENT).exists():

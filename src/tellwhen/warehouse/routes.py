@@ -18,7 +18,7 @@ from tellwhen.containers.array_names import flatten, unflatten
 from tellwhen.containers.csr import gather
 from tellwhen.kernels.arrays import I32, I64, NEVER, U8, Events
 from tellwhen.persistence import directory
-from tellwhen.warehouse.kernels.routes import mark_shards, merge_stretches
+from tellwhen.warehouse.kernels.routes import mark_shards, merge_sorted_stretches
 from tellwhen.warehouse.stages import Places, Shares, Stages
 
 STRETCHES_PER_SHARD_MAX = 4_096
@@ -78,7 +78,7 @@ class ShardRoutes(NamedTuple):
         """Estimate the share of the events that meet the shard, as if domains were independent."""
         if self.is_always:
             return 1.0
-        share = shares.estimate_distinct(*self.stretches)
+        share = shares.estimate_without_overlap(*self.stretches)
         by_domain = np.minimum(1.0, np.bincount(self.stretches.domain, share))
         return float(1 - np.prod(1 - by_domain))
 
@@ -100,15 +100,15 @@ def find_covers(store: Store, stages: Stages) -> Covers:
 def merge_routes(parts: Iterable[ShardRoutes], shares: Shares, gaps_max: int = STRETCHES_PER_SHARD_MAX) -> ShardRoutes:
     """Return the routes to the subscriptions of all parts, with at most `gaps_max` gaps between stretches."""
     parts = list(parts)
-    stretches = unite_stretches(Stretches.concatenate(part.stretches for part in parts))
+    stretches = sort_and_merge_stretches(Stretches.concatenate(part.stretches for part in parts))
     is_always = any(part.is_always for part in parts)
     return ShardRoutes(is_always, coarsen_stretches(stretches, shares, gaps_max))
 
 
-def unite_stretches(stretches: Stretches) -> Stretches:
+def sort_and_merge_stretches(stretches: Stretches) -> Stretches:
     """Sort stretches, and merge those that overlap or touch."""
     ordered = stretches.select(np.lexsort((stretches.low, stretches.domain)))
-    return ordered.select(slice(merge_stretches(*ordered)))
+    return ordered.select(slice(merge_sorted_stretches(*ordered)))
 
 
 def coarsen_stretches(stretches: Stretches, shares: Shares, gaps_max: int) -> Stretches:
@@ -121,7 +121,7 @@ def coarsen_stretches(stretches: Stretches, shares: Shares, gaps_max: int) -> St
     closed = before[np.argsort(gap_share, kind="stable")[: len(before) - gaps_max]]
     high = high.copy()
     high[closed] = low[closed + 1] - 1
-    return unite_stretches(Stretches(domain, low, high))
+    return sort_and_merge_stretches(Stretches(domain, low, high))
 
 
 class Routes(NamedTuple):
@@ -172,9 +172,9 @@ class Router:
 
 
 class Cells(NamedTuple):
-    """The cells into which the line of the stages is cut, and their shards.
+    """The cells into which the stages are cut, and the shards of each cell. A cell is a range of places.
 
-    Cell i begins at (stage[i-1], point[i-1]).
+    Cell i begins at the place (stage[i-1], point[i-1]).
     """
 
     stage: I64
@@ -183,7 +183,7 @@ class Cells(NamedTuple):
     shard: I64  # |0|0 1|
 
     def find_cells(self, stage: I64, point: I64) -> I64:
-        """Return the cell of each place on the line."""
+        """Return the number of the cell that contains each place (stage, point)."""
         found = np.zeros(len(stage), dtype=np.int64)
         if not len(stage):
             return found
@@ -199,7 +199,7 @@ class Cells(NamedTuple):
         return [part.tolist() for part in np.split(self.shard, self.start[1:-1])]
 
     def replace_shards(self, shards: list[list[int]]) -> Cells:
-        """Return the same cells with other shards, given by cell."""
+        """Return a copy of the cells with other shards; `shards` has the shards of each cell."""
         start = np.cumsum([0, *(len(numbers) for numbers in shards)])
         return self._replace(start=start, shard=np.array([s for numbers in shards for s in numbers], dtype=np.int64))
 
@@ -213,11 +213,11 @@ class Routing(NamedTuple):
 
 
 def write_routing(folder: Path, routing: Routing, durable: bool = True) -> None:
-    """Save to a folder that exists."""
+    """Save stages, cells and routes to a folder that exists."""
     directory.save(folder, {"routing": flatten(routing)}, {}, make=False, durable=durable)
 
 
 def read_routing(folder: Path, verify: bool = True) -> Routing:
-    """Open what `write_routing` saved, mapped into memory."""
+    """Read stages, cells and routes from a folder, mapped into memory."""
     parts, _ = directory.load(folder, verify)
     return unflatten(Routing, parts["routing"])

@@ -1,15 +1,16 @@
 """Stages: the order in which subscriptions are placed in shards, so that an event meets few shards.
 
 A *cover* of a subscription is a few predicates of which one must be true (`engines/cover`). Shards are filled one after
-the other along a line of *stages*. A stage is a domain, in the order of its points, for subscriptions whose cover is a
+the other, in the order of *stages*. A stage is a domain, in the order of its points, for subscriptions whose cover is a
 narrow stretch of this domain:
 
     stage      0: user, narrow    1: price, narrow     2: price, wider     wide: anything else        every event
                |||||||||||||||    |-|--|-|--|-|        |---|---|---|       |------|  IN (3, 900)  OR   TRUE
     shards     0     1     2      3         4          5                   6
 
-An event then meets the shards on whose part of the line it has a value. The choice of stages only affects speed: the
-routes of a shard follow from the covers of the subscriptions that it has (`routes.py`).
+The *place* of a subscription is its stage, and the first point of its cover there. An event then meets the shards that
+have places where the event has a value. The choice of stages only affects speed: the routes of a shard follow from the
+covers of the subscriptions that it has (`routes.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tellwhen.engines.cover.ranges import estimate_mass
 from tellwhen.engines.cover.terms import choose_covers
 from tellwhen.engines.shared.spaces import cut_spaces
 from tellwhen.kernels.arrays import CONJUNCTION, F64, I32, I64, LOWEST, NEVER, PROGRAM, Predicates
-from tellwhen.warehouse.kernels.routes import find_taking_stages, sum_distinct_shares, sum_shares
+from tellwhen.warehouse.kernels.routes import find_taking_stages, sum_shares, sum_shares_without_overlap
 
 CUTS_PER_DOMAIN_MAX = 4_096
 """Most cuts of a domain for which shares are stored."""
@@ -65,13 +66,13 @@ class Shares(NamedTuple):
         sum_shares(*self, domain, low, high, found)
         return found
 
-    def estimate_distinct(self, domain: I32, low: I64, high: I64) -> F64:
-        """Estimate shares as `estimate` does, but count each space once: several stretches may touch it.
+    def estimate_without_overlap(self, domain: I32, low: I64, high: I64) -> F64:
+        """Estimate shares as `estimate` does, but count a space only for the first stretch that touches it.
 
-        The stretches are ordered by domain and ascending.
+        So the shares of all stretches of a domain add up. The stretches are ordered by domain and ascending.
         """
         found = np.empty(len(domain))
-        sum_distinct_shares(*self, domain, low, high, found)
+        sum_shares_without_overlap(*self, domain, low, high, found)
         return found
 
     def sum_by_domain(self) -> F64:
@@ -101,7 +102,7 @@ def estimate_shares(sample: Extract, domains: int, marginals: Marginals | None) 
 
 
 class Places(NamedTuple):
-    """The places of subscriptions on the line, and the covers that determine them."""
+    """The places of subscriptions, by slot, and the covers that determine them."""
 
     stage: I64
     point: I64
@@ -136,7 +137,7 @@ class Stages(NamedTuple):
         return at
 
     def find_places(self, extract: Extract) -> Places:
-        """Choose the covers of subscriptions, and return their places on the line."""
+        """Choose the covers of subscriptions, and return them with their places."""
         literals = extract.literals
         covers, _ = choose_covers(extract, self.price_predicates(literals))
         predicate = covers.predicate[: covers.start[-1]]
@@ -155,7 +156,7 @@ class Stages(NamedTuple):
         return Places(stage, point, PredicateLists(covers.start, predicate))
 
     def find_domains(self, stage: I64) -> I64:
-        """Return the domain of each stage; -1 for EVERYWHERE."""
+        """Return the domain of each stage, given by its number; -1 for EVERYWHERE, which has no domain."""
         count = len(self.number)
         by_number = np.empty(count, dtype=np.int64)
         by_number[self.number] = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
@@ -163,7 +164,7 @@ class Stages(NamedTuple):
         return np.where(stage == EVERYWHERE, -1, found)
 
     def move_labels(self, moved: Mapping[int, LabelMoves]) -> Stages:
-        """Return the same stages after labels have moved on some domains."""
+        """Return the stages with cuts that follow the moves of labels; `moved` has the moves by domain."""
         start, cuts, mass = self.shares
         cuts = cuts.copy()
         for domain, moves in moved.items():
@@ -179,7 +180,7 @@ def _get_hulls(literals: Predicates) -> tuple[I64, I64]:
 
 
 class _Bounds(NamedTuple):
-    """Bounds of the covers that are not empty."""
+    """The covers that are not empty: for each its subscription, domain, first and last point."""
 
     subscription: I64
     domain: I32  # of the first predicate
@@ -219,8 +220,8 @@ def choose_stages(sample: Extract, shares: Shares, shards: int) -> Stages:
     left: list[tuple[I64, F64]] = list(_list_candidates(sample, shares))
     is_left = np.ones(len(sample.kind), dtype=np.bool_)
 
-    def price_domain(domain: int) -> tuple[float, float]:
-        """Return the price of the domain as the next stage, and the share of its widest stretch."""
+    def price_next_stage(domain: int) -> tuple[float, float]:
+        """Return the price of the domain as the next stage, and the largest share of a stretch on this stage."""
         slots, share = left[domain]
         stays = is_left[slots]
         slots, share = left[domain] = slots[stays], share[stays]
@@ -232,12 +233,12 @@ def choose_stages(sample: Extract, shares: Shares, shards: int) -> Stages:
         return float(price[at]), float(max(share[at] * SHARE_TOLERANCE, price[at] * NARROW_SHARE))
 
     # A price only rises when subscriptions leave the domain, so that an old price is a lower bound.
-    queue = [(price_domain(domain)[0], domain) for domain in range(len(left))]
+    queue = [(price_next_stage(domain)[0], domain) for domain in range(len(left))]
     heapq.heapify(queue)
     chosen: list[tuple[int, float, float]] = []
     while queue:
         _, domain = heapq.heappop(queue)
-        price, widest = price_domain(domain)
+        price, widest = price_next_stage(domain)
         if queue and price > queue[0][0] * SHARE_TOLERANCE:
             heapq.heappush(queue, (price, domain))
             continue
@@ -246,7 +247,7 @@ def choose_stages(sample: Extract, shares: Shares, shards: int) -> Stages:
         slots, share = left[domain]
         is_left[slots[share <= widest]] = False
         chosen.append((domain, widest, price))
-        heapq.heappush(queue, (price_domain(domain)[0], domain))
+        heapq.heappush(queue, (price_next_stage(domain)[0], domain))
     order = sorted(range(len(chosen)), key=lambda number: (chosen[number][0], number))
     domains = np.array([chosen[number][0] for number in order], dtype=np.int64)
     return Stages(
@@ -259,9 +260,10 @@ def choose_stages(sample: Extract, shares: Shares, shards: int) -> Stages:
 
 
 def _list_candidates(sample: Extract, shares: Shares) -> Iterator[tuple[I64, F64]]:
-    """Yield, by domain, the subscriptions with a cover on this domain alone, and the share of its stretch, ascending.
+    """Yield (slots, shares) for each domain: the subscriptions that have a cover on this domain alone.
 
-    Each predicate of a conjunction is a cover. Of any other expression, only the two cheapest covers are considered.
+    `shares` are the expected shares of the events that touch the stretches of these covers, ascending. Each predicate
+    of a conjunction is a cover. Of any other expression, only the two cheapest covers are considered.
     """
     literals = sample.literals
     hull_share = shares.estimate(literals.domain, *_get_hulls(literals))

@@ -21,7 +21,9 @@ OCCURRENCES, DEFAULT_SKEW = 4.33, 0.6
 
 @dataclass(frozen=True)
 class ABEGen(TreeWorkload):
-    """Generator with the parameters of Table 3. The sharing is as published for `total` subscriptions.
+    """Generator with the parameters of Table 3 of A-Tree.
+
+    With `total` subscriptions, sub-expressions occur as often as in the paper.
 
     The paper does not say which predicates it generates. Here 40 % are =, 20 % each <= and >=, 10 % BETWEEN over 12 %
     of the values, and 10 % IN with three values.
@@ -53,7 +55,7 @@ class ABEGen(TreeWorkload):
         return both * self.children + negated + exclusive * 2
 
     @cached_property
-    def pools(self) -> list[float]:
+    def pool_sizes(self) -> list[float]:
         sizes = [0.0] * (self.depth + 1)
         sizes[self.depth] = float(UNSHARED)  # all expressions are different
         draws = float(self.total)
@@ -87,7 +89,7 @@ class ABEGen(TreeWorkload):
         child = np.zeros(len(owner), dtype=np.int64)
         for k in range(int(count.max(initial=0))):
             mine = position == k
-            child[mine] = self.draw_entries(level - 1, draw.uniform(entries[owner[mine]], salt + 1 + k))
+            child[mine] = self.draw_from_pool(level - 1, draw.uniform(entries[owner[mine]], salt + 1 + k))
         return [OPERATORS[o] for o in operator.tolist()], owner, np.full(len(owner), level - 1), child
 
     def generate_events(self, block: int) -> list[dict[str, Any]]:

@@ -40,14 +40,17 @@ def _count_further_children_max(level: int) -> int:
 
 @dataclass(frozen=True)
 class Ads(TreeWorkload):
-    """Generator of advertisements. The sharing is as published for `total` subscriptions; the shop had 1,392,196."""
+    """Generator of advertisements for an online shop.
+
+    With `total` subscriptions, sub-expressions occur as often as in the published data, of 1,392,196 subscriptions.
+    """
 
     total: int = 1_392_196
     skew: float = 0.6
     seed: int = 1
 
     @cached_property
-    def pools(self) -> list[float]:
+    def pool_sizes(self) -> list[float]:
         top = len(LEVELS)
         occur = [0.0] * (top + 2)
         drawn = [0.0] * (top + 2)
@@ -73,7 +76,7 @@ class Ads(TreeWorkload):
         entries = np.zeros(len(numbers), dtype=np.int64)
         for level in np.unique(levels).tolist():
             mine = levels == level
-            entries[mine] = self.draw_entries(level, uniform[mine])
+            entries[mine] = self.draw_from_pool(level, uniform[mine])
         return levels, entries
 
     def expand_nodes(self, level: int, entries: I64) -> tuple[list[str], I64, I64, I64]:
@@ -88,7 +91,7 @@ class Ads(TreeWorkload):
             uniform = draw.uniform(entries, salt + 10 + k)[owner]
             for lower in {1, 2, level - 1}:
                 mine = (position == k) & (below == lower)
-                child[mine] = self.draw_entries(lower, uniform[mine])
+                child[mine] = self.draw_from_pool(lower, uniform[mine])
         # AND and OR alternate from level to level, as in a form for targeting, with some exceptions.
         operators = np.where(draw.uniform(entries, salt + 2) < 0.85, level % 2, 1 - level % 2)
         return [("AND", "OR")[o] for o in operators.tolist()], owner, below, child

@@ -26,7 +26,7 @@ class Workload(ABC):
     """Seeded generator with equal results on every machine; any process can generate any block."""
 
     def prepare(self) -> None:  # noqa: B027  most have nothing to prepare
-        """Compute what every block needs, so that copies of the workload, as on Spark's workers, have it."""
+        """Compute and store the data that all blocks need, so that copies of this object on Spark's workers have it."""
 
     @abstractmethod
     def generate_subscriptions(self, block: int) -> list[str]:

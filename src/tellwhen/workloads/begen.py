@@ -45,7 +45,10 @@ BASES_FACTOR_MAX = 10
 
 @dataclass(frozen=True)
 class BEGen(ArrayWorkload):
-    """Generator with the parameters of Table 3; the defaults are its first column. PS-Tree's Table 1 has others."""
+    """Generator with the parameters of Table 3 of BE-Tree. The defaults are the first column of the table.
+
+    Table 1 of PS-Tree has other values.
+    """
 
     dimensions: int = 400
     cardinality: int = 48
@@ -73,7 +76,7 @@ class BEGen(ArrayWorkload):
         return [f"a{i}" for i in range(self.dimensions)]
 
     @cached_property
-    def chance(self) -> float:
+    def chance_match_share(self) -> float:
         """The share of subscriptions that match an event which is not their base, measured on a sample."""
         made, _ = self._derive_subscriptions(
             Draws(self.seed, "chance"), *self._draw_bases("strangers", CHANCE_EVENTS), CHANCE_SUBSCRIPTIONS
@@ -98,8 +101,8 @@ class BEGen(ArrayWorkload):
 
     @cached_property
     def bases(self) -> tuple[I64, I64]:
-        """The attributes and the values of all base expressions, one row per base."""
-        own = max((self.match - self.chance) / (1 - self.chance), self.match / BASES_FACTOR_MAX)
+        """Attributes and values of all base expressions, one row per base. Every event equals a base."""
+        own = max((self.match - self.chance_match_share) / (1 - self.chance_match_share), self.match / BASES_FACTOR_MAX)
         return self._draw_bases("bases", max(1, round(1 / own)))
 
     def _draw_bases(self, purpose: str, count: int) -> tuple[I64, I64]:
@@ -108,8 +111,8 @@ class BEGen(ArrayWorkload):
         return attributes, draws.integers(0, self.cardinality, count, self.event_size)
 
     @cached_property
-    def _keep_rule(self) -> tuple[float, int]:
-        """Probability of keeping a predicate, and minimum number to keep, such that the average is `size`."""
+    def _kept_share_and_min(self) -> tuple[float, int]:
+        """Probability of keeping a predicate of the base, and least number to keep, so that the average is `size`."""
         least = min(self.event_size, -(-round(self.size) // 2))
         low, high = 0.0, 1.0
         for _ in range(50):
@@ -127,7 +130,7 @@ class BEGen(ArrayWorkload):
 
     def _derive_subscriptions(self, draws: Draws, attributes: I64, values: I64, count: int) -> tuple[Conjunctions, I64]:
         """Derive subscriptions from random bases; return them with the numbers of these bases."""
-        share, least = self._keep_rule
+        share, least = self._kept_share_and_min
         base = draws.integers(0, len(values), count)
         order = draws.uniform(count, self.event_size)
         # Each predicate has a random number: those below the share are kept, or the smallest ones if these are too few.

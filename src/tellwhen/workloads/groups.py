@@ -24,7 +24,10 @@ NEGATED_SHARE = 0.12
 
 @dataclass(frozen=True)
 class Groups(Workload):
-    """Generator of both forms, for half of the subscriptions each. `bases` is 1/p."""
+    """Generator of ANDs of four ORs and of ORs of four ANDs, half of the subscriptions each.
+
+    An event matches at least a share 1 / `bases` of the subscriptions.
+    """
 
     dimensions: int = 400
     event_size: int = 15
@@ -37,14 +40,14 @@ class Groups(Workload):
             raise ValueError("sizes must satisfy 1 <= event_size <= dimensions, bases >= 1 and cardinality >= 12")
 
     @cached_property
-    def _bases(self) -> tuple[I64, I64]:
+    def _base_events(self) -> tuple[I64, I64]:
         draws = Draws(self.seed, "bases")
         attributes = draws.draw_subsets(np.ones(self.dimensions), self.event_size, self.bases)
         return attributes, draws.integers(0, self.cardinality, self.bases, self.event_size)
 
     def generate_subscriptions(self, block: int) -> list[str]:
         draws = Draws(self.seed, "groups", block)
-        attributes, values = self._bases
+        attributes, values = self._base_events
         shape = BLOCK, GROUPS, LEAVES
         base = draws.integers(0, self.bases, BLOCK)
         is_and_of_ors = draws.uniform(BLOCK) < 0.5
@@ -89,7 +92,7 @@ class Groups(Workload):
         return f"{name} IN ({value}, {more[0]}, {more[1]})"
 
     def generate_events(self, block: int) -> list[dict[str, Any]]:
-        attributes, values = self._bases
+        attributes, values = self._base_events
         base = Draws(self.seed, "events", block).integers(0, self.bases, BLOCK).tolist()
         each = [
             {f"a{a}": v for a, v in zip(*pair, strict=True)}

@@ -40,7 +40,7 @@ class Varied(Workload):
             raise ValueError(f"the family is int, float or string, not {self.family!r}")
 
     @cached_property
-    def _bases(self) -> tuple[I64, I64]:
+    def _base_events(self) -> tuple[I64, I64]:
         draws = Draws(self.seed, "bases")
         attributes = draws.draw_subsets(np.ones(self.dimensions), self.event_size, self.bases)
         return attributes, draws.draw_indices(self._weights, self.bases, self.event_size)
@@ -51,7 +51,7 @@ class Varied(Workload):
 
     def generate_subscriptions(self, block: int) -> list[str]:
         draws = Draws(self.seed, "subscriptions", block)
-        attributes, values = self._bases
+        attributes, values = self._base_events
         base = draws.integers(0, self.bases, BLOCK)
         kept = draws.draw_subsets(np.ones(self.event_size), self.size, BLOCK)
         form = draws.uniform(BLOCK, self.size)
@@ -88,7 +88,7 @@ class Varied(Workload):
 
     def generate_events(self, block: int) -> list[dict[str, Any]]:
         draws = Draws(self.seed, "events", block)
-        attributes, values = self._bases
+        attributes, values = self._base_events
         found = draws.integers(0, self.bases, BLOCK)
         return [
             {f"a{a}": self._make_value(v) for a, v in zip(attributes[b].tolist(), values[b].tolist(), strict=True)}

@@ -24,7 +24,9 @@ def _draw_attribute_lists(draws: Draws, largest: int, weights: np.ndarray) -> tu
 
 @dataclass(frozen=True)
 class Products(ArrayWorkload):
-    """Generator with the parameters of Table 3, whose bold type for the defaults is lost: these are the middle values.
+    """Generator with the parameters of Table 3 of OpIndex.
+
+    The available copy of the table does not show which values are the defaults. Here they are the middle values.
 
     Sizes are uniform, from 1 to `size`. Predicates other than = are half <= and half >=. With a skew, attributes and
     operands are Zipf. Subscriptions match by chance only, so few do.
@@ -93,15 +95,17 @@ class Catalogue(ArrayWorkload):
         return [f"item{i}" for i in range(CATALOGUE_ATTRIBUTES)]
 
     @cached_property
-    def _frequency(self) -> np.ndarray:
+    def _attribute_frequency(self) -> np.ndarray:
         return 0.31 * compute_zipf_weights(CATALOGUE_ATTRIBUTES, 0.87)
 
     def _values(self, uniform: np.ndarray, attribute: I64) -> I64:
-        return np.floor(uniform**2 * (8 + 400 * self._frequency[attribute])).astype(np.int64)
+        return np.floor(uniform**2 * (8 + 400 * self._attribute_frequency[attribute])).astype(np.int64)
 
     def generate_conjunctions(self, block: int) -> Conjunctions:
         draws = Draws(self.seed, "subscriptions", block)
-        start, attribute = _draw_attribute_lists(draws, self.size, np.log1p(CATALOGUE_PRODUCTS * self._frequency))
+        start, attribute = _draw_attribute_lists(
+            draws, self.size, np.log1p(CATALOGUE_PRODUCTS * self._attribute_frequency)
+        )
         count = len(attribute)
         operator = np.where(draws.uniform(count) < 0.5, EQ, IN)
         value = self._values(draws.uniform(count), attribute)
@@ -112,7 +116,7 @@ class Catalogue(ArrayWorkload):
 
     def generate_pairs(self, block: int) -> Pairs:
         draws = Draws(self.seed, "events", block)
-        start, attribute = _draw_attribute_lists(draws, self.event_size, self._frequency)
+        start, attribute = _draw_attribute_lists(draws, self.event_size, self._attribute_frequency)
         return Pairs(start, attribute.astype(np.int32), self._values(draws.uniform(len(attribute)), attribute))
 
 

@@ -14,7 +14,7 @@ from tellwhen.workloads.draws import Draws, compute_zipf_ranks, compute_zipf_wei
 
 @dataclass(frozen=True)
 class Ranked(Workload):
-    """Generator with the parameters of Table 1.
+    """Generator with the parameters of Table 1 of Scalable Ranked Publish/Subscribe (VLDB 2008).
 
     A region is a box of cells. The distance of its points from its centre is Zipf, in each dimension independently. The
     centre of a subscription is such a point. Its half length in each dimension is Zipf over `cells` lengths, and the
@@ -39,7 +39,7 @@ class Ranked(Workload):
 
     @cached_property
     def _regions(self) -> tuple[np.ndarray, np.ndarray]:
-        """The centres and half widths of the regions, in cells. A region is 1/20 of the space, as in Table 1."""
+        """Centres and half widths of regions by dimension, in cells. A region is 1/20 of the space, as in Table 1."""
         draws = Draws(self.seed, "regions")
         # The product of the sides is the volume: their exponents are random and add up to 1.
         parts = draws.uniform(self.regions, self.dimensions) + 0.5

@@ -53,31 +53,33 @@ class TreeWorkload(Workload):
 
     @property
     @abstractmethod
-    def pools(self) -> list[float]:
-        """Size of the pool of each level; level 0 is not used."""
+    def pool_sizes(self) -> list[float]:
+        """By level: the number of sub-expressions in its pool. Level 0 is not used."""
 
     @abstractmethod
     def draw_roots(self, numbers: I64) -> tuple[I64, I64]:
-        """Return the level and the entry of each subscription, given by its number."""
+        """Return the level and the number in its pool of the outermost node of each subscription."""
 
     @abstractmethod
     def format_predicates(self, entries: I64) -> list[str]:
-        """Return the texts of entries of level 1."""
+        """Return the texts of predicates, given by their numbers in the pool of level 1."""
 
     @abstractmethod
     def expand_nodes(self, level: int, entries: I64) -> tuple[list[str], I64, I64, I64]:
-        """Return (operators, owner, level, number) of entries of a higher level and their children.
+        """Return (operators, owner, level, number) of nodes and their children. `entries` are numbers in a pool.
 
-        `operators` has one item per entry; `owner` (a position in `entries`), `level` and `number` one per child.
+        `operators` has one item per node. `owner` (a position in `entries`), `level` and `number` have one per child.
         """
 
     @cached_property
     def _hashed(self) -> HashedDraws:
         return HashedDraws(self.seed, type(self).__name__)
 
-    def draw_entries(self, level: int, uniform: np.ndarray) -> I64:
-        """Draw entries from the pool of a level by uniform numbers."""
-        return compute_zipf_ranks(uniform, self.pools[level], 0.0 if self.pools[level] >= UNSHARED else self.skew)
+    def draw_from_pool(self, level: int, uniform: np.ndarray) -> I64:
+        """Draw a sub-expression from the pool of a level for each random number in [0, 1); return their numbers."""
+        return compute_zipf_ranks(
+            uniform, self.pool_sizes[level], 0.0 if self.pool_sizes[level] >= UNSHARED else self.skew
+        )
 
     def generate_subscriptions(self, block: int) -> list[str]:
         levels, entries = self.draw_roots(np.arange(block * BLOCK, (block + 1) * BLOCK))

@@ -65,11 +65,11 @@ def find_first(store, *texts):
 def test_without_a_profile_it_is_guessed_from_the_subscriptions():
     texts = ["a = 1 AND b < 5", "a = 2 AND b < 7", "a = 3 AND c = 1"]
     store = make_store(*texts)
-    assert not store.typical().is_known
+    assert not store.typical().has_sample
     assert frequency(store) == {("a", "int"): 3 / 6, ("b", "int"): 2 / 6, ("c", "int"): 1 / 6}
     assert find_first(store, *texts) == ["a = 1", "a = 2", "c = 1"]
     empty = profile_store(Profile.from_subscriptions([tw.parse("a = 1")]), *texts)  # a profile without events
-    assert not empty.typical().is_known
+    assert not empty.typical().has_sample
     assert frequency(empty) == frequency(store)
 
 

@@ -105,7 +105,9 @@ def test_slow_matching_and_slow_filters_hold_nobody_up(tmp_path, monkeypatch):
     with run_service(tmp_path / "data") as address, Client(address) as client:
         client.add("a", "x = 1")
         heard = []
-        listening = threading.Thread(target=lambda: heard.append(next(iter(client.listen(filter="x = 1")))), daemon=True)
+        listening = threading.Thread(
+            target=lambda: heard.append(next(iter(client.listen(filter="x = 1")))), daemon=True
+        )
         listening.start()
         wait_until(lambda: client.get_stats()["listeners"] == 1)
         slow.set()

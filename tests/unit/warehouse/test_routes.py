@@ -23,7 +23,7 @@ from tellwhen.warehouse.routes import (
     coarsen_stretches,
     find_covers,
     merge_routes,
-    unite_stretches,
+    sort_and_merge_stretches,
 )
 from tellwhen.warehouse.stages import EVERYWHERE, Shares, choose_stages, estimate_shares
 
@@ -206,15 +206,16 @@ def list_rows(found):
 
 def test_stretches_are_united_and_coarsened():
     given = stretches((1, 5, HIGHEST), (0, 8, 9), (0, 1, 3), (0, 4, 5), (0, 2, 2), (1, LOWEST, 3), (1, 7, HIGHEST))
-    assert list_rows(unite_stretches(given)) == [(0, 1, 5), (0, 8, 9), (1, LOWEST, 3), (1, 5, HIGHEST)]
+    merged = sort_and_merge_stretches(given)
+    assert list_rows(merged) == [(0, 1, 5), (0, 8, 9), (1, LOWEST, 3), (1, 5, HIGHEST)]
     shares = Shares(np.array([0, 2, 2]), np.array([6, 8]), np.array([0.0, 0.5, 0.6, 0.8, 1.0]))
-    assert list_rows(coarsen_stretches(unite_stretches(given), shares, 2)) == list_rows(unite_stretches(given))
-    assert list_rows(coarsen_stretches(unite_stretches(given), shares, 1)) == [
+    assert list_rows(coarsen_stretches(merged, shares, 2)) == list_rows(merged)
+    assert list_rows(coarsen_stretches(merged, shares, 1)) == [
         (0, 1, 9),
         (1, LOWEST, 3),
         (1, 5, HIGHEST),
     ]
-    assert list_rows(coarsen_stretches(unite_stretches(given), shares, 0)) == [(0, 1, 9), (1, LOWEST, HIGHEST)]
+    assert list_rows(coarsen_stretches(merged, shares, 0)) == [(0, 1, 9), (1, LOWEST, HIGHEST)]
 
 
 def test_cells():

@@ -73,8 +73,11 @@ def divide(code, start, nodes, n, count):
 
 
 @inline
-def find_regions(code, start, end, region_begin):
-    """Write the first test of the region of every register, and then of the program. Return the number of registers."""
+def find_register_regions(code, start, end, region_begin):
+    """Find the region of tests of every register, and of the expression itself, which comes last.
+
+    Write the first test of each region to region_begin. Return the number of registers.
+    """
     registers = at = 0
     region_begin[0] = 0
     while start + 3 * at < end:
@@ -95,7 +98,7 @@ def read_tree(code, start, end, tree):
     last goes top-down. tree.roots[r] is the root of register r.
     """
     nodes, roots = tree
-    registers = find_regions(code, start, end, roots)
+    registers = find_register_regions(code, start, end, roots)
     region_end = (end - start) // 3
     yes, no = ACCEPT, REJECT
     count = 0

@@ -26,7 +26,7 @@ def estimate_frequencies(source: Source, predicate: I32) -> F64:
     is assumed to be in few events.
     """
     snapshot, typical = source.snapshot(), source.typical()
-    if typical.is_known:
+    if typical.has_sample:
         return typical.marginals(snapshot.domains).carried
     asked = snapshot.predicates.domain[predicate]
     return np.bincount(asked, minlength=snapshot.domains) / max(1, len(predicate))
@@ -47,7 +47,7 @@ def rank_predicates(source: Source, predicate: I32) -> I32:
         np.bincount(owner, width, len(predicates.domain)),
         classify_operators(predicates),
     ]
-    if typical.is_known:
+    if typical.has_sample:
         keys.append(sum_satisfying_shares(predicates, typical.marginals(snapshot.domains)))
     rank = np.empty(len(predicates.domain), dtype=np.int32)
     rank[np.lexsort(keys)] = np.arange(len(rank))

@@ -25,8 +25,8 @@ def sum_shares(cut_start, cuts, mass, domain, low, high, out):
 
 
 @kernel
-def sum_distinct_shares(cut_start, cuts, mass, domain, low, high, out):
-    """Sum shares as `sum_shares` does, but count a space that several stretches touch once.
+def sum_shares_without_overlap(cut_start, cuts, mass, domain, low, high, out):
+    """Sum shares as `sum_shares` does, but count a space only for the first stretch that touches it.
 
     The stretches are ordered by domain and ascending.
     """
@@ -63,7 +63,7 @@ def find_taking_stages(start, widest, domain, share, out):
 
 
 @kernel
-def merge_stretches(domain, low, high):
+def merge_sorted_stretches(domain, low, high):
     """Merge stretches that overlap or touch, in place, and return their number. They are ordered by domain and low."""
     count = 0
     for i in range(domain.size):
