@@ -4,22 +4,22 @@ import pytest
 
 from spark_support import collect_ids, make_events, make_subscriptions
 from tellwhen import spark as tws
-from tellwhen.spark.placement import balance_cells
+from tellwhen.spark.placement import distribute_to_new_shards
 
 pytestmark = pytest.mark.spark
 
 
 def test_balance():
     sizes = [int(1000 / (i + 1)) + 1 for i in range(300)]
-    placed = balance_cells(sizes, 8)
+    placed = distribute_to_new_shards(sizes, 8)
     loads = [0.0] * 8
     for size, shares in zip(sizes, placed, strict=True):
         assert abs(sum(shares.values()) - 1) < 1e-9
         for shard, share in shares.items():
             loads[shard] += size * share
     assert max(loads) / (sum(loads) / 8) < 1.1
-    assert balance_cells([], 3) == []
-    assert balance_cells([0, 1], 1) == [{0: 1.0}, {0: 1.0}]
+    assert distribute_to_new_shards([], 3) == []
+    assert distribute_to_new_shards([0, 1], 1) == [{0: 1.0}, {0: 1.0}]
 
 
 def test_heavy_cells_are_split(spark, tmp_path):
