@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, settings
 
 import tellwhen as tw
 from tellwhen.engines.auto.upkeep import Merge
+from tellwhen.engines.base import REGISTRY
 from tellwhen.engines.registry import load_engines
 from tellwhen.index.maintenance import background
 
@@ -77,6 +78,15 @@ collect_ignore = ["broken_engines.py", "toy"]
 def engine(request):
     """Every registered engine; a new one is found without being named here."""
     return request.param
+
+
+@pytest.fixture
+def registry():
+    """Forget the engines that a test registers when it ends."""
+    before = load_engines().copy()
+    yield
+    REGISTRY.clear()
+    REGISTRY.update(before)
 
 
 class MergeGate:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
+import os
 import re
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tellwhen as tw
+from tellwhen.engines import Engine
 
 ROOT = Path(__file__).parent.parent
 TRUTH_VALUES = {"true": True, "false": False, "undefined": None}
@@ -72,7 +73,7 @@ THRESHOLDS = {
     "compact": ["tellwhen.index.shard.COMPACT_MIN"],
     "batch": ["tellwhen.index.shard.COMPILE_BATCH"],
     "pending": [
-        "tellwhen.engines.shared.bulk.PENDING_MIN",
+        "tellwhen.engines.shared.bulk.BulkEngine.pending_min",
         "tellwhen.engines.scan.engine.PENDING_MIN",
         "tellwhen.engines.auto.engine.PENDING_MAX",
         "tellwhen.engines.auto.engine.UNCOMPILED_PENDING_MAX",
@@ -86,8 +87,21 @@ def set_thresholds(monkeypatch: Any, **values: int) -> None:
     """Set some of the thresholds for the duration of a test."""
     for threshold, value in values.items():
         for constant in THRESHOLDS[threshold]:
-            module, _, name = constant.rpartition(".")
-            monkeypatch.setattr(import_module(module), name, value)
+            monkeypatch.setattr(constant, value)
+
+
+def register_variant(engine: type[Engine], **attributes: Any) -> str:
+    """Register a subclass of an engine with other attributes, such as lower limits; return the name of the subclass.
+
+    The test must use the fixture `registry`, which forgets the subclass.
+    """
+    return type(engine.__name__, (engine,), {"name": f"test-{engine.name}", **attributes}).name
+
+
+def expire_leases(path: Path) -> None:
+    """Set back the times of the leases and of the pins of queries, as if no version had been used for years."""
+    for file in (*path.glob("leases/*"), *path.glob("pins/query-*")):
+        os.utime(file, (0, 0))
 
 
 def wait_for_upkeep(index: tw.Index) -> tw.Index:

@@ -7,6 +7,7 @@ import pytest
 
 import tellwhen as tw
 from spark_support import collect_ids, make_events, make_subscriptions
+from support import expire_leases
 from tellwhen import spark as tws
 from tellwhen.warehouse.commits import open_staging
 from tellwhen.warehouse.leases import pin_version
@@ -40,11 +41,11 @@ def test_build_refuses_what_ingest_would(spark, tmp_path):
         tws.build(make_subscriptions(spark, [("c", complex_)]), tmp_path / "i", engine="counting:strict=1")
 
 
-def test_versions_and_rollback(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("tellwhen.warehouse.leases.LEASE_SECONDS", -1)  # else those that were used would stay
+def test_versions_and_rollback(spark, tmp_path):
     path = tmp_path / "i"
     event = make_events(spark, {"x": "1"})
     for number in range(1, 5):
+        expire_leases(path)  # else versions that were used would stay
         version = tws.build(make_subscriptions(spark, [(f"v{number}", "x = 1")]), path, keep=2)
         assert version.version == number
         assert collect_ids(tws.match(event, path)) == [f"v{number}"]

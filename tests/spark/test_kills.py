@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from support import expire_leases
 from tellwhen import spark as tws
 
 pytestmark = pytest.mark.spark
@@ -33,7 +34,7 @@ def collect_matches(spark, path):
 
 
 @pytest.mark.slow
-def test_a_killed_build_leaves_the_previous_version(spark, tmp_path, monkeypatch):
+def test_a_killed_build_leaves_the_previous_version(spark, tmp_path):
     rng = random.Random()
     (tmp_path / "build.py").write_text(BUILD)
     for _ in range(2):
@@ -50,7 +51,7 @@ def test_a_killed_build_leaves_the_previous_version(spark, tmp_path, monkeypatch
         assert row["count"] == 200
         assert tws.list_versions(tmp_path / "i")[-1].subscriptions == 20_000
     # What the dead left behind goes away with the next commit; and, once nobody uses them, all older versions.
-    monkeypatch.setattr("tellwhen.warehouse.leases.LEASE_SECONDS", -1)
+    expire_leases(tmp_path / "i")
     tws.build(spark.createDataFrame([(1, "x = 7")], "id int, expression string"), tmp_path / "i", keep=0)
     kinds = sorted(p.name.split("-")[0] for p in (tmp_path / "i").iterdir())
     assert kinds == ["current.json", "dictionary", "leases", "lock", "routing", "shard", "versions"]

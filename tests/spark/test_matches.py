@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
 import tellwhen as tw
+from support import expire_leases
 from tellwhen import spark as tws
 from tellwhen.spark import matches
 from tellwhen.testing.engine_checks import random_expression
@@ -243,9 +244,7 @@ def test_the_plan_is_logged_and_not_printed(shop, capfd, caplog, monkeypatch):
     assert capfd.readouterr() == ("", "")
 
 
-def test_matches_are_handed_over_in_pieces(monkeypatch):
-    monkeypatch.setattr(matches, "MATCHES_PER_BATCH", 4)
-
+def test_matches_are_handed_over_in_pieces():
     class Shard:
         """Slot n has the id 100 + n."""
 
@@ -257,7 +256,7 @@ def test_matches_are_handed_over_in_pieces(monkeypatch):
         def get_ids(self, shard, slots):
             return pa.array(slots + 100)
 
-    worker = matches._RowMatching(None, 1, None, "event_id")
+    worker = matches._RowMatching(None, 1, None, "event_id", matches_per_batch=4)
     batches = list(worker.find(Shard(), iter([(0, None, np.arange(6))]), pa.array(list("abcdef"))))
     rows = [row for batch in batches for row in batch.to_pylist()]
     assert {row["event_id"]: row["_subscriptions"] for row in rows} == {
@@ -332,7 +331,7 @@ def test_a_nested_field_that_clashes(spark, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_query_that_waited_while_many_versions_were_committed(spark, tmp_path, monkeypatch):
+def test_a_query_that_waited_while_many_versions_were_committed(spark, tmp_path):
     """Its version stays; without a lease it goes away, and the query says so."""
     path = tmp_path / "i"
     subs = spark.createDataFrame([("first", "x = 1")], "id string, expression string")
@@ -343,7 +342,7 @@ def test_a_query_that_waited_while_many_versions_were_committed(spark, tmp_path,
     tws.build(subs.withColumn("id", F.lit("third")), path, keep=0)
     assert collect_pairs(early) == {(0, "first")}
     assert [version.version for version in tws.list_versions(path)] == [1, 3]
-    monkeypatch.setattr("tellwhen.warehouse.leases.LEASE_SECONDS", -1)
+    expire_leases(path)
     tws.build(subs, path, keep=0)
     assert [version.version for version in tws.list_versions(path)] == [4]
     with pytest.raises(Exception, match="has no version 1; there are 4"):

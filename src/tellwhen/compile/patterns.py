@@ -105,13 +105,13 @@ class Patterns:
 
     __slots__ = ("_by_characters", "_by_part", "_part_lengths", "_sets", "domains", "zeros")
 
-    def __init__(self) -> None:
+    def __init__(self, set_bytes_max: int = SET_BYTES_MAX) -> None:
         self.domains: dict[str, int] = {}
         self.zeros: set[int] = set()  # domains on which some subscription needs the point 0, which means no match
         self._by_part: dict[str, list[tuple[str, Pattern]]] = {}  # each with another part of its required text
         self._part_lengths: tuple[int, ...] = ()
         self._by_characters = _PatternsByCharacters()
-        self._sets = _PatternSets()
+        self._sets = _PatternSets(set_bytes_max)
 
     def add(self, pattern: str, domain: int) -> None:
         """Add a pattern that is not present yet."""
@@ -158,7 +158,7 @@ class Patterns:
         self.zeros = {domain for domain in self.zeros if domain < domain_count}
         remaining = {pattern: domain for pattern, domain in self.domains.items() if domain < domain_count}
         if len(remaining) < len(self.domains):
-            fresh = Patterns()
+            fresh = Patterns(self._sets.bytes_max)
             for pattern, domain in remaining.items():
                 fresh.add(pattern, domain)
             for name in ("domains", "_by_part", "_by_characters", "_sets", "_part_lengths"):
@@ -203,8 +203,8 @@ class _PatternSet(NamedTuple):
     """The set that RE2 has compiled; None if it takes too much memory, and then each pattern is tested alone."""
 
     @classmethod
-    def compile(cls, patterns: list[Pattern]) -> _PatternSet:
-        fresh = re2.Set.SearchSet(make_options(SET_BYTES_MAX))
+    def compile(cls, patterns: list[Pattern], bytes_max: int) -> _PatternSet:
+        fresh = re2.Set.SearchSet(make_options(bytes_max))
         for pattern in patterns:
             fresh.Add(pattern.text)
         fresh.Add("")
@@ -228,7 +228,8 @@ class _PatternSet(NamedTuple):
 class _PatternSets:
     """Patterns that require no text, in sets. New patterns are a small set, which is merged with others as it grows."""
 
-    def __init__(self) -> None:
+    def __init__(self, bytes_max: int) -> None:
+        self.bytes_max = bytes_max
         self._patterns: list[Pattern] = []
         self._built: tuple[_PatternSet, ...] = ()
 
@@ -247,5 +248,5 @@ class _PatternSets:
             while built and built[-1].set is not None and len(built[-1].patterns) < MERGE_RATIO * (count - first):
                 first -= len(built[-1].patterns)
                 built = built[:-1]
-            built = self._built = (*built, _PatternSet.compile(self._patterns[first:count]))
+            built = self._built = (*built, _PatternSet.compile(self._patterns[first:count], self.bytes_max))
         return [domain for pattern_set in built for domain in pattern_set.find_domains(text)]

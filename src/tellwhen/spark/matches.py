@@ -15,7 +15,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -251,6 +251,10 @@ def _describe_plan(version: Version, plan: str, reason: str) -> str:
 class _Matching(Finder):
     """Finder of all subscriptions that events satisfy."""
 
+    def __init__(self, *args: Any, matches_per_batch: int = MATCHES_PER_BATCH) -> None:
+        super().__init__(*args)
+        self._matches_per_batch = matches_per_batch
+
     def make_undefined_count_row(self, count: int, id_type: pa.DataType, opened: OpenVersion) -> pa.RecordBatch:
         # The row has no list, so that exploding it leaves no row.
         lists = pa.nulls(1, pa.list_(pa.string() if opened.version.ids == "str" else pa.int64()))
@@ -263,7 +267,7 @@ class _Matching(Finder):
         """Yield the events that match in a shard, each with the list of its matches there."""
         for shard, events, positions in shards:
             start, slots = opened.match(shard, events)
-            for first, last in split_matches(start, MATCHES_PER_BATCH):
+            for first, last in split_matches(start, self._matches_per_batch):
                 matching = first + np.flatnonzero(np.diff(start[first : last + 1]))
                 bounds = np.append(start[matching], start[last]) - start[first]
                 subscriptions = opened.get_ids(shard, slots[start[first] : start[last]])

@@ -81,7 +81,9 @@ class Shares(NamedTuple):
         return self.mass[at[1:]] - self.mass[at[:-1]]
 
 
-def estimate_shares(sample: Extract, domains: int, marginals: Marginals | None) -> Shares:
+def estimate_shares(
+    sample: Extract, domains: int, marginals: Marginals | None, cuts_per_domain_max: int = CUTS_PER_DOMAIN_MAX
+) -> Shares:
     """Estimate shares as the engine `cover` does: from a profile of the events, or else from the subscriptions."""
     literals = sample.literals
     known = cut_spaces(literals, np.arange(len(literals.domain), dtype=np.int32), domains)
@@ -90,8 +92,8 @@ def estimate_shares(sample: Extract, domains: int, marginals: Marginals | None) 
     for domain in range(domains):
         first, end = known.cut_start[domain], known.cut_start[domain + 1]
         numbers = np.arange(first, end)
-        if len(numbers) > CUTS_PER_DOMAIN_MAX:
-            numbers = numbers[np.linspace(0, len(numbers) - 1, CUTS_PER_DOMAIN_MAX).astype(np.int64)]
+        if len(numbers) > cuts_per_domain_max:
+            numbers = numbers[np.linspace(0, len(numbers) - 1, cuts_per_domain_max).astype(np.int64)]
         cut_numbers.append(numbers)
         at += [np.array([first + domain]), numbers + domain + 1]  # the space behind a cut
         start.append(start[-1] + len(numbers))

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 import tellwhen as tw
-from support import verify_index, wait_for_upkeep
-from tellwhen.engines.auto import bands
+from support import register_variant, verify_index, wait_for_upkeep
+from tellwhen.engines.auto.bands import BandLimits
+from tellwhen.engines.auto.engine import Auto, AutoLimits
 from tellwhen.index.index import RANKINGS_PER_UPKEEP_CHECK
 from tellwhen.testing.engine_checks import random_event, random_expression
 
@@ -41,10 +42,9 @@ class Known:
 
 
 @pytest.fixture
-def small_bands(monkeypatch):
-    """Bands of a few slots, and few raised ones."""
-    monkeypatch.setattr(bands, "BAND_MIN", 4)
-    monkeypatch.setattr(bands, "RAISED_MAX", 8)
+def small_bands(registry):
+    """The name of `auto` with bands of a few slots, and few raised ones."""
+    return register_variant(Auto, limits=AutoLimits(bands=BandLimits(band_min=4, raised_max=8)))
 
 
 SCORES = [
@@ -79,7 +79,7 @@ def check(index, known, events):
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))])
 def test_bands_change_no_answer(small_bands, seed, draw):
     rng = random.Random(seed)
-    index, known = filled(rng, 200, draw, pending=10)
+    index, known = filled(rng, 200, draw, small_bands, pending=10)
     index.rebuild()
     events = [random_event(rng) for _ in range(15)]
     check(index, known, events)
@@ -114,14 +114,15 @@ def test_every_engine_ranks(engine):
 
 
 def segments(index):
-    return index.inspect.get_stats()["auto"]["segments"]
+    return index._shard.engine.stats()["segments"]
 
 
 def test_the_best_are_in_small_segments(small_bands):
-    index = tw.Index(pending=4).add_many((i, f"x > {i % 7}", i % 50) for i in range(256)).rebuild()
+    index = tw.Index(small_bands, pending=4).add_many((i, f"x > {i % 7}", i % 50) for i in range(256)).rebuild()
     assert segments(index) == [192, 48, 12, 4]
-    assert wait_for_upkeep(tw.Index(pending=4).add_many((i, "x > 1") for i in range(256)).rebuild()) is not None
-    assert segments(tw.Index(pending=4).add_many((i, "x > 1", 3) for i in range(256)).rebuild()) == [256]
+    unranked = tw.Index(small_bands, pending=4).add_many((i, "x > 1") for i in range(256)).rebuild()
+    assert wait_for_upkeep(unranked) is not None
+    assert segments(tw.Index(small_bands, pending=4).add_many((i, "x > 1", 3) for i in range(256)).rebuild()) == [256]
 
 
 class Watched:
@@ -146,7 +147,7 @@ def tiers_read(index, event, k):
 
 
 def test_what_cannot_be_better_is_not_matched(small_bands):
-    index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
+    index = tw.Index(small_bands, pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
     assert tiers_read(index, {"x": 2}, 4) == (1, 4)
     assert tiers_read(index, {"x": 2}, 5) == (2, 4)
     assert tiers_read(index, {"x": 2}, 256) == (4, 4)
@@ -154,13 +155,13 @@ def test_what_cannot_be_better_is_not_matched(small_bands):
 
 
 def test_equal_scores_are_in_the_order_of_insertion_and_still_cut_short(small_bands):
-    index = tw.Index(pending=4).add_many((i, "x > 1", float(i < 200)) for i in range(256)).rebuild()
+    index = tw.Index(small_bands, pending=4).add_many((i, "x > 1", float(i < 200)) for i in range(256)).rebuild()
     assert tiers_read(index, {"x": 2}, 4) == (1, 4)
     assert index.top_k({"x": 2}, 3) == [(0, 1.0), (1, 1.0), (2, 1.0)]
 
 
 def test_a_raised_score_is_found_at_once_and_costs_no_band(small_bands):
-    index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
+    index = tw.Index(small_bands, pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
     index.set_score(255, 5000)
     assert index.top_k({"x": 2}, 2) == [(255, 5000.0), (0, 1000.0)]
     # It is a tier of its own, before the four bands.
@@ -173,7 +174,7 @@ def test_a_raised_score_is_found_at_once_and_costs_no_band(small_bands):
 
 
 def test_many_raised_scores_cut_the_bands_anew(small_bands):
-    index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
+    index = tw.Index(small_bands, pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
     index._shard.engine._rests_until = 0.0
     before = segments(index)
     index.set_scores({i: 2000 + i for i in range(100, 130)})
@@ -185,7 +186,7 @@ def test_many_raised_scores_cut_the_bands_anew(small_bands):
 
 
 def test_an_old_reader_does_not_trust_its_bounds(small_bands):
-    index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
+    index = tw.Index(small_bands, pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
     old = index._contents.state
     index.add_many((300 + i, "x > 1", 0) for i in range(20))
     index.set_score(255, 5000)
@@ -223,7 +224,7 @@ def test_threads_see_scores_of_one_moment():
 
 
 def test_what_an_interrupted_change_of_scores_has_written_is_found(small_bands, monkeypatch):
-    index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
+    index = tw.Index(small_bands, pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
 
     def stop(*_):
         raise KeyboardInterrupt
@@ -238,7 +239,7 @@ def test_what_an_interrupted_change_of_scores_has_written_is_found(small_bands, 
 
 
 def test_a_change_that_stopped_half_way_is_noticed(small_bands):
-    index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
+    index = tw.Index(small_bands, pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
     scores = index._shard.store.scores
     scores.changes += 1  # as an interrupt leaves it
     scores._score.data[255] = 5000
@@ -288,7 +289,7 @@ def test_ranking_never_waits_for_a_change():
 
 
 def test_bands_that_have_become_useless_are_cut_anew(small_bands):
-    index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(1024)).rebuild()
+    index = tw.Index(small_bands, pending=4).add_many((i, "x > 1", 1000 - i) for i in range(1024)).rebuild()
     assert tiers_read(index, {"x": 2}, 4)[0] == 1
     rng = random.Random(1)
     for _ in range(3):  # drawn anew, all of them
@@ -306,7 +307,7 @@ def test_bands_that_have_become_useless_are_cut_anew(small_bands):
 
 
 def test_a_small_merge_does_not_merge_all_bands(small_bands):
-    index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
+    index = tw.Index(small_bands, pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
     names = {segment.name for segment in index._shard.engine._segments}
     for i in range(40):
         wait_for_upkeep(index.add(1000 + i, "x > 1", score=i))
@@ -321,7 +322,7 @@ def test_a_small_merge_does_not_merge_all_bands(small_bands):
 
 
 def test_the_plan_counts_no_candidates_of_rankings(small_bands):
-    index = tw.Index(pending=4).add_many((i, "x > 1", i) for i in range(256)).rebuild()
+    index = tw.Index(small_bands, pending=4).add_many((i, "x > 1", i) for i in range(256)).rebuild()
     for _ in range(10):
         index.top_k({"x": 2}, 3)
     index.match({"x": 2})

@@ -46,7 +46,7 @@ class Steps:
             self.count += 1
             if self.count == self.stop:
                 line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-                if "self._is_changing = False" in line or "with self._lock:" in line:
+                if line.strip() in ("self._is_changing = False", "with self._lock:", "try:"):
                     return None  # no signal is handled between this line and the one before: there is no call
                 sys.settrace(None)
                 raise Interrupt

@@ -7,21 +7,12 @@ import pytest
 
 import tellwhen as tw
 from tellwhen.containers.growing import Growing
-from tellwhen.engines.base import REGISTRY, Reader
+from tellwhen.engines.base import Reader
 from tellwhen.engines.counting.engine import Counting
 from tellwhen.engines.scan.engine import Scan
 from tellwhen.engines.shared import calls
 from tellwhen.kernels.arrays import I64, Matches, keeps
 from tellwhen.testing.engine_checks import check_engine, check_matches, evaluate_all, find_supported, random_script
-
-
-@pytest.fixture
-def registry():
-    """What is registered during a test is forgotten after it."""
-    before = REGISTRY.copy()
-    yield
-    REGISTRY.clear()
-    REGISTRY.update(before)
 
 
 def is_noticed(engine):

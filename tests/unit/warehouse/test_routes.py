@@ -25,7 +25,7 @@ from tellwhen.warehouse.routes import (
     merge_routes,
     sort_and_merge_stretches,
 )
-from tellwhen.warehouse.stages import EVERYWHERE, Shares, choose_stages, estimate_shares
+from tellwhen.warehouse.stages import CUTS_PER_DOMAIN_MAX, EVERYWHERE, Shares, choose_stages, estimate_shares
 
 
 def compile_all(expressions):
@@ -34,14 +34,15 @@ def compile_all(expressions):
     return store
 
 
-def choose_all(store, shards, profile=None):
+def choose_all(store, shards, profile=None, cuts_per_domain_max=CUTS_PER_DOMAIN_MAX):
     """Choose the stages for all subscriptions of a store."""
     if profile is not None:
         store.set_typical(TypicalEvents(profile, store))
     snapshot, typical = store.snapshot(), store.typical()
     subscriptions = extract(snapshot, store.find_alive())
     marginals = typical.marginals_if_known(snapshot.domains)
-    return choose_stages(subscriptions, estimate_shares(subscriptions, snapshot.domains, marginals), shards)
+    shares = estimate_shares(subscriptions, snapshot.domains, marginals, cuts_per_domain_max)
+    return choose_stages(subscriptions, shares, shards)
 
 
 def place(store, stages, shards):
@@ -142,10 +143,10 @@ def test_events_meet_few_shards(has_profile):
         assert abs(found - expected) < 0.5
 
 
-def test_more_constants_than_spaces_are_not_counted_again_and_again(monkeypatch):
-    monkeypatch.setattr("tellwhen.warehouse.stages.CUTS_PER_DOMAIN_MAX", 64)
+def test_more_constants_than_spaces_are_not_counted_again_and_again():
     store = compile_all([f"user = {number}" for number in range(2_000)])
-    stages = choose_all(store, SHARDS, Profile.from_events([{"user": number} for number in range(0, 2_000, 7)]))
+    profile = Profile.from_events([{"user": number} for number in range(0, 2_000, 7)])
+    stages = choose_all(store, SHARDS, profile, cuts_per_domain_max=64)
     routes = find_routes(store, stages, place(store, stages, SHARDS), SHARDS)
     expected = sum(routes.get_shard(number).estimate_share(stages.shares) for number in range(SHARDS))
     found = find_shards(store, routes, [{"user": number} for number in range(0, 2_000, 3)]).sum(axis=0).mean()

@@ -36,6 +36,16 @@ REBUILD_RATIO = 4
 """Make new bands once finding the best matches takes four times as many slots as with new bands."""
 
 
+class BandLimits(NamedTuple):
+    """Limits of bands and of raised slots."""
+
+    band_min: int = BAND_MIN
+    raised_max: int = RAISED_MAX
+
+
+BAND_LIMITS = BandLimits()
+
+
 class Band(NamedTuple):
     """Ascending slots, and the highest of their scores."""
 
@@ -43,17 +53,17 @@ class Band(NamedTuple):
     worth: float
 
 
-def cut_bands(slots: I32, scores: Scores) -> list[Band]:
+def cut_bands(slots: I32, scores: Scores, band_min: int = BAND_MIN) -> list[Band]:
     """Cut ascending slots into bands, the largest first, which has the lowest scores."""
     if not len(slots):
         return []
     worth = scores.get_scores(slots)
-    if len(slots) < MERGE_RATIO * BAND_MIN or (worth == worth[0]).all():
+    if len(slots) < MERGE_RATIO * band_min or (worth == worth[0]).all():
         return [Band(slots, float(worth.max()))]
     order = np.lexsort((slots, -worth))
     bands, end = [], len(order)
     while end:
-        begin = end // MERGE_RATIO if end // MERGE_RATIO >= BAND_MIN else 0
+        begin = end // MERGE_RATIO if end // MERGE_RATIO >= band_min else 0
         bands.append(Band(np.sort(slots[order[begin:end]]), float(worth[order[begin]])))
         end = begin
     return bands
@@ -62,8 +72,14 @@ def cut_bands(slots: I32, scores: Scores) -> list[Band]:
 class Bounds:
     """The best rank in each segment, without raised slots, and the set of raised slots."""
 
-    def __init__(self, segments: Sequence[Segment], scores: Scores, before: Bounds | None = None) -> None:
-        self._segments = tuple(segments)
+    def __init__(
+        self,
+        segments: Sequence[Segment],
+        scores: Scores,
+        before: Bounds | None = None,
+        limits: BandLimits = BAND_LIMITS,
+    ) -> None:
+        self._segments, self._limits = tuple(segments), limits
         self.changes = scores.changes  # as of the last update
         self.score, self.slot = np.empty(len(segments)), np.empty(len(segments), dtype=np.int64)
         self.raised = Growing(np.int32)
@@ -114,9 +130,9 @@ class Bounds:
                     self._raise_or_extend(place, slots[mine], scores[mine])
         self.changes = all_scores.changes
         self._changed += len(slots)
-        if self._changed > max(RAISED_MAX, self._total // DISORDER_CHECK_SHARE):
+        if self._changed > max(self._limits.raised_max, self._total // DISORDER_CHECK_SHARE):
             self.check_disorder(all_scores)
-        elif self.raised.count > RAISED_MAX // 4:
+        elif self.raised.count > self._limits.raised_max // 4:
             self.is_disordered = True
 
     @property
@@ -126,14 +142,14 @@ class Bounds:
     def check_disorder(self, scores: Scores) -> None:
         """Update `is_disordered`: whether new bands are worth their cost."""
         self._changed = 0
-        self.is_disordered = self.raised.count > RAISED_MAX // 4 or self._is_costly(scores)
+        self.is_disordered = self.raised.count > self._limits.raised_max // 4 or self._is_costly(scores)
 
     def _is_costly(self, scores: Scores) -> bool:
         """Return whether finding the best matches takes many more slots than with new bands."""
         best = total = self._total
-        if total < MERGE_RATIO * BAND_MIN:
+        if total < MERGE_RATIO * self._limits.band_min:
             return False
-        while best // MERGE_RATIO >= BAND_MIN:
+        while best // MERGE_RATIO >= self._limits.band_min:
             best //= MERGE_RATIO
         worth = np.concatenate([scores.get_scores(segment.slots) for segment in self._segments])
         least = np.partition(worth, total - best)[total - best]  # the lowest score in a new best band
@@ -157,7 +173,7 @@ class Bounds:
         if not len(slots):
             return
         is_far = scores > self._limit[place]
-        if self.raised.count + int(is_far.sum()) > RAISED_MAX:
+        if self.raised.count + int(is_far.sum()) > self._limits.raised_max:
             is_far[:] = False
         self._mark_raised(slots[is_far])
         if not is_far.all():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,8 @@ from tellwhen.compile.live_slots import select_alive
 from tellwhen.containers.growing import Growing
 from tellwhen.engines.atree.kernels.match import match_tree
 from tellwhen.engines.atree.verify import check_index as check_graph
-from tellwhen.engines.auto.bands import Bounds
+from tellwhen.engines.auto.bands import BAND_LIMITS, BandLimits, Bounds
+from tellwhen.engines.auto.index_choice import TRIAL_LIMITS, TrialLimits
 from tellwhen.engines.auto.reader import SegmentsReader
 from tellwhen.engines.auto.segments import (
     Segment,
@@ -61,6 +62,16 @@ REMOVED_MIN = 64
 """Merge all segments once more than 64 subscriptions are removed and they exceed a quarter of all."""
 
 
+class AutoLimits(NamedTuple):
+    """Limits that decide when `auto` indexes, which segments it times, and how it cuts bands."""
+
+    index_at_once: int = INDEX_AT_ONCE
+    settled_min: int = SETTLED_MIN
+    uncompiled_settled_min: int = UNCOMPILED_SETTLED_MIN
+    trials: TrialLimits = TRIAL_LIMITS
+    bands: BandLimits = BAND_LIMITS
+
+
 class Auto(Engine):
     """Engine of segments, each much smaller than the one before it, and of pending slots that are in no segment yet."""
 
@@ -68,6 +79,7 @@ class Auto(Engine):
     summary = "cover or atree, in segments that are merged in the background; the default"
     supports = frozenset({"expressions"})
     has_match_counts = True
+    limits: ClassVar[AutoLimits] = AutoLimits()
     options: ClassVar[Mapping[str, Option]] = {
         "pending": Option(0, 0, 1 << 30, "subscriptions tested one by one before they are indexed; 0 chooses"),
         "layout": Option(FASTEST, FASTEST, ATREE, "the index of a segment: 0 the faster one, 1 cover, 2 atree"),
@@ -81,7 +93,7 @@ class Auto(Engine):
         self._merge: Merge | None = None  # in progress
         self._is_outdated = False  # whether the segments were built for other typical events
         self._match_counts = MatchCounts()
-        self._bounds = Bounds((), source.scores)
+        self._bounds = self._make_bounds()
         self._rests_until = 0.0
 
     def __len__(self) -> int:
@@ -92,11 +104,14 @@ class Auto(Engine):
         """Number of slots of every segment."""
         return [len(segment.slots) for segment in self._segments]
 
+    def _make_bounds(self, before: Bounds | None = None) -> Bounds:
+        return Bounds(self._segments, self.source.scores, before, self.limits.bands)
+
     # changing
 
     def insert(self, slots: I32) -> None:
         self._pending.extend(slots)
-        if len(slots) >= INDEX_AT_ONCE:
+        if len(slots) >= self.limits.index_at_once:
             self._merge_now(self._count_to_merge())
 
     def delete(self, slots: I32) -> None:
@@ -106,7 +121,7 @@ class Auto(Engine):
         if self._bounds.changes == before:
             self._bounds.update_scores(slots, scores, self.source.scores)
         else:  # an earlier change was interrupted
-            self._bounds = Bounds(self._segments, self.source.scores)
+            self._bounds = self._make_bounds()
 
     def rebuild(self) -> None:
         self._match_counts = MatchCounts()  # the new index may be for other events
@@ -116,7 +131,7 @@ class Auto(Engine):
 
     def move(self, moves: Sequence[tuple[int, LabelMoves]]) -> None:
         self._segments = tuple(segment.relabel(moves) for segment in self._segments)
-        self._bounds = Bounds(self._segments, self.source.scores, self._bounds)
+        self._bounds = self._make_bounds(self._bounds)
         if self._merge is not None:
             self._merge.moves.extend(moves)
 
@@ -153,7 +168,7 @@ class Auto(Engine):
         if self.option["layout"] == ATREE:
             least = 1
         else:
-            least = SETTLED_MIN if is_compiled(match_tree) else UNCOMPILED_SETTLED_MIN
+            least = self.limits.settled_min if is_compiled(match_tree) else self.limits.uncompiled_settled_min
         return next((one for one in self._segments if not one.is_settled and len(one.slots) >= least), None)
 
     def _count_due(self) -> int | None:
@@ -202,7 +217,7 @@ class Auto(Engine):
         self._pending = Growing(np.int32, self._pending.view[merge.pending :].copy())
         self._removed = self._count_removed()
         self._is_outdated = self._is_outdated and bool(kept)
-        self._bounds = Bounds(self._segments, self.source.scores, self._bounds)
+        self._bounds = self._make_bounds(self._bounds)
         if merge.score_changes != self.source.scores.changes:
             self._bounds.check_disorder(self.source.scores)
         if is_recut:
@@ -214,7 +229,7 @@ class Auto(Engine):
         if not any(one is before for one in self._segments):
             return False
         self._segments = tuple(after if one is before else one for one in self._segments)
-        self._bounds = Bounds(self._segments, self.source.scores, self._bounds)
+        self._bounds = self._make_bounds(self._bounds)
         self._removed = self._count_removed()
         if after.is_graph:
             self._match_counts = MatchCounts()  # the old counts do not apply to the new index
@@ -236,7 +251,7 @@ class Auto(Engine):
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         self._segments = tuple(restore_segments(arrays))
         self._pending = Growing(np.int32, arrays["pending"])
-        self._bounds = Bounds(self._segments, self.source.scores)
+        self._bounds = self._make_bounds()
         self._removed = self._count_removed()
 
     def _count_removed(self) -> int:

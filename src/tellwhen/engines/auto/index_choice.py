@@ -7,6 +7,7 @@ once. So `cover` is faster for conjunctions and for few candidates, and `atree` 
 from __future__ import annotations
 
 import time
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,18 +34,36 @@ SAMPLE_SPEEDUP_MIN, SPEEDUP_MIN = 0.6, 1.2
 """`atree` must be 0.6 times as fast as `cover` on a sample, since more slots share more, and 1.2 times on all slots."""
 
 
+class TrialLimits(NamedTuple):
+    """Limits of the trials of `atree`."""
+
+    seconds_min: float = TRIAL_SECONDS_MIN
+    sampled_slots: int = SAMPLED_SLOTS
+
+
+TRIAL_LIMITS = TrialLimits()
+
+
 class IndexTimer:
     """Builds and times indexes of slots of one snapshot."""
 
-    def __init__(self, snapshot: Snapshot, marginals: Marginals | None, events: Events) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        marginals: Marginals | None,
+        events: Events,
+        limits: TrialLimits = TRIAL_LIMITS,
+    ) -> None:
         self._snapshot, self._marginals, self._events = Packed(snapshot), marginals, events
+        self._limits = limits
 
     def build_if_faster(self, slots: I32, packed: Packed) -> ATreeIndex | None:
         """Build the index of `atree` for some slots; return None unless it is faster than their index of `cover`."""
         by_cover = make_readers([packed], self._snapshot)[0]
-        if self._measure_seconds(by_cover) < TRIAL_SECONDS_MIN:
+        if self._measure_seconds(by_cover) < self._limits.seconds_min:
             return None
-        if len(slots) > 2 * SAMPLED_SLOTS and self._measure_speedup(_sample_slots(slots)) < SAMPLE_SPEEDUP_MIN:
+        sampled = self._limits.sampled_slots
+        if len(slots) > 2 * sampled and self._measure_speedup(_sample_slots(slots, sampled)) < SAMPLE_SPEEDUP_MIN:
             return None
         graph = self._build_graph(slots)
         return graph if self._compute_speedup(by_cover, self._make_graph_reader(graph)) >= SPEEDUP_MIN else None
@@ -72,5 +91,5 @@ class IndexTimer:
         return least / max(1, len(self._events.single_valued))
 
 
-def _sample_slots(slots: I32) -> I32:
-    return np.sort(np.random.default_rng(0).choice(slots, SAMPLED_SLOTS, replace=False))
+def _sample_slots(slots: I32, count: int) -> I32:
+    return np.sort(np.random.default_rng(0).choice(slots, count, replace=False))

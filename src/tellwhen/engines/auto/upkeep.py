@@ -17,7 +17,7 @@ from tellwhen.engines.auto.bands import cut_bands
 from tellwhen.engines.auto.guessed_events import guess_events
 from tellwhen.engines.auto.index_choice import TIMED_EVENTS, IndexTimer
 from tellwhen.engines.auto.segments import Segment, build_segment, compile_kernel
-from tellwhen.engines.base import INDEX_AT_ONCE, Upkeep
+from tellwhen.engines.base import Upkeep
 from tellwhen.kernels.arrays import I32, Snapshot
 
 if TYPE_CHECKING:
@@ -43,14 +43,14 @@ class Merge(Upkeep):
         slots = np.sort(select_alive(self._snapshot, self._slots))
         begin = time.monotonic()
         self.score_changes = self._scores.changes
-        bands = cut_bands(slots, self._scores)
+        bands = cut_bands(slots, self._scores, self._engine.limits.bands.band_min)
         group = uuid.uuid4().hex
         self.result = [
             build_segment(self._snapshot, band.slots, self._marginals)._replace(worth=band.worth, group=group)
             for band in bands
         ]
         self.seconds = time.monotonic() - begin
-        if len(self._slots) >= INDEX_AT_ONCE:
+        if len(self._slots) >= self._engine.limits.index_at_once:
             release_memory()
 
     def finish(self) -> bool:
@@ -78,7 +78,8 @@ class IndexChoice(Upkeep):
         elif len(slots):
             is_known = len(self._events.single_valued) > 0
             events = self._events if is_known else guess_events(snapshot, slots, self._is_presence, TIMED_EVENTS)
-            graph = IndexTimer(snapshot, marginals, events).build_if_faster(slots, segment.packed)
+            timer = IndexTimer(snapshot, marginals, events, self._engine.limits.trials)
+            graph = timer.build_if_faster(slots, segment.packed)
         if graph is None:
             self.result = segment._replace(is_settled=True)
         else:

@@ -11,7 +11,7 @@ from typing import ClassVar
 from tellwhen.engines.base import Option, Reader
 from tellwhen.engines.cover.arrays import BUCKETS_MAX, CHUNK_MEMBERS, CHUNK_MIN, CoverIndex
 from tellwhen.engines.cover.build import build_index
-from tellwhen.engines.cover.reader import make_readers
+from tellwhen.engines.cover.reader import BLOCK_LIMITS, BlockLimits, make_readers
 from tellwhen.engines.cover.verify import check_index
 from tellwhen.engines.shared.bulk import BulkEngine
 from tellwhen.engines.shared.calls import Packed, Refiner, Union
@@ -29,6 +29,7 @@ class Cover(BulkEngine):
     }
 
     index_kind = CoverIndex
+    block_limits: ClassVar[BlockLimits] = BLOCK_LIMITS
 
     def _build(self) -> None:
         snapshot = self.source.snapshot()
@@ -36,7 +37,7 @@ class Cover(BulkEngine):
         self._index = build_index(snapshot, self._built, marginals, self.option["chunk"], self.option["buckets"])
 
     def _index_reader(self, refiner: Refiner) -> Reader:
-        found = make_readers([Packed(self._index)], Packed(self.source.snapshot()))
+        found = make_readers([Packed(self._index)], Packed(self.source.snapshot()), limits=self.block_limits)
         return Union([*found, refiner]) if self._pending.count else found[0]
 
     def verify(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import NamedTuple
 
 from tellwhen.containers.batches import NO_EVENTS, slice_events
 from tellwhen.engines.base import MatchCounts, Reader
@@ -35,6 +36,18 @@ VISITS_MIN, STAGED_MIN = 1 << 20, 1 << 23
 
 SAMPLED_EVENTS = 16
 """Events of a batch whose bitmaps are counted to judge its density."""
+
+
+class BlockLimits(NamedTuple):
+    """Limits of a block of events that is matched cluster by cluster."""
+
+    events_max: int = BLOCK_MAX
+    bitmaps_max: int = BITMAPS_MAX
+    visits_min: int = VISITS_MIN
+    staged_min: int = STAGED_MIN
+
+
+BLOCK_LIMITS = BlockLimits()
 
 
 class CoverReader(Reader):
@@ -69,7 +82,10 @@ class CoverReader(Reader):
 
 
 def make_readers(
-    indexes: Sequence[Packed], snapshot: Packed, match_counts: MatchCounts | None = None
+    indexes: Sequence[Packed],
+    snapshot: Packed,
+    match_counts: MatchCounts | None = None,
+    limits: BlockLimits = BLOCK_LIMITS,
 ) -> list[CoverReader]:
     """Return a reader of each index. All need scratch of one size, so that the same set serves all of them."""
     known: Snapshot = snapshot.arrays
@@ -77,7 +93,7 @@ def make_readers(
     domains = max(len(index.cut_start) - 1 for index in all_arrays)
     clusters = max(len(index.clusters) for index in all_arrays)
     postings = max(len(index.postings.slot) for index in all_arrays)
-    rows = min(BLOCK_MAX, BITMAPS_MAX // max(1, domains))
+    rows = min(limits.events_max, limits.bitmaps_max // max(1, domains))
 
     @cache
     def sizes(entries: int, rows: int = 1) -> CoverScratch:
@@ -108,13 +124,13 @@ def make_readers(
     @cache
     def batch_sizes(entries: int) -> BatchScratch:
         # All postings of any one event fit: every page but the last of a chain has fewer than 64 free elements.
-        pages = max(STAGED_MIN, postings + postings // 8 + 4 * PAGE_SIZE) // PAGE_SIZE
+        pages = max(limits.staged_min, postings + postings // 8 + 4 * PAGE_SIZE) // PAGE_SIZE
         found: BatchScratch = make_sizes(
             BatchScratch,
             cover=sizes(entries, rows),
             first_visit=clusters,
             met=clusters,
-            visits=VISIT_COLUMNS * max(VISITS_MIN, clusters + 1),
+            visits=VISIT_COLUMNS * max(limits.visits_min, clusters + 1),
             chains=CHAINS * CHAIN_COLUMNS * rows,
             pages=PAGE_COLUMNS * pages,
             staged=PAGE_SIZE * pages,

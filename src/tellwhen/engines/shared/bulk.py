@@ -35,6 +35,9 @@ class BulkEngine(Engine):
     index_kind: ClassVar[type[Any]]
     """The NamedTuple of arrays that `_build` makes."""
 
+    pending_min: ClassVar[int] = PENDING_MIN
+    """Up to this many pending subscriptions, and as many removed ones, cause no merge."""
+
     _index: Any = None  # None before the first build
 
     def __init__(self, source: Source, **options: int) -> None:
@@ -48,12 +51,12 @@ class BulkEngine(Engine):
 
     def insert(self, slots: I32) -> None:
         self._pending.extend(slots)
-        if self._pending.count > max(PENDING_MIN, len(self._built) // 64):
+        if self._pending.count > max(self.pending_min, len(self._built) // 64):
             self.merge()
 
     def delete(self, slots: I32) -> None:
         self._removed += len(slots)
-        if self._removed > max(PENDING_MIN, (len(self._built) + self._pending.count) // 4):
+        if self._removed > max(self.pending_min, (len(self._built) + self._pending.count) // 4):
             self.merge()
 
     def merge(self) -> None:

@@ -9,13 +9,18 @@ import pytest
 from bench.loading import store_subscriptions
 
 import tellwhen as tw
-from support import make_seed_params, verify_index, wait_for_upkeep
+from support import make_seed_params, register_variant, verify_index, wait_for_upkeep
 from tellwhen.engines import create
 from tellwhen.engines.atree.kernels.match import match_tree
-from tellwhen.engines.auto import index_choice
-from tellwhen.engines.auto.engine import SETTLED_MIN
+from tellwhen.engines.auto.engine import SETTLED_MIN, Auto, AutoLimits
 from tellwhen.engines.auto.guessed_events import guess_events
-from tellwhen.engines.auto.index_choice import SAMPLE_SPEEDUP_MIN, SPEEDUP_MIN, TRIAL_SECONDS_MIN, IndexTimer
+from tellwhen.engines.auto.index_choice import (
+    SAMPLE_SPEEDUP_MIN,
+    SPEEDUP_MIN,
+    TRIAL_SECONDS_MIN,
+    IndexTimer,
+    TrialLimits,
+)
 from tellwhen.engines.shared.calls import CallReader
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
 from tellwhen.testing.engine_checks import check_engine
@@ -24,10 +29,14 @@ from tellwhen.workloads import ABEGen, Targeting
 pytestmark = pytest.mark.late
 
 
-@pytest.fixture(autouse=True)
-def assume_compiled_kernels(monkeypatch):
-    """As if the kernels were compiled, whether they are or not."""
-    monkeypatch.setattr("tellwhen.engines.auto.engine.UNCOMPILED_SETTLED_MIN", SETTLED_MIN)
+COMPILED_LIMITS = AutoLimits(uncompiled_settled_min=SETTLED_MIN)
+"""Limits as if the kernels were compiled, whether they are or not."""
+
+
+@pytest.fixture
+def auto(registry):
+    """The name of `auto` with the limits of compiled kernels."""
+    return register_variant(Auto, limits=COMPILED_LIMITS)
 
 
 @pytest.mark.parametrize("seed", make_seed_params(2, 20))
@@ -63,76 +72,76 @@ def set_times(monkeypatch, cover, graph, sample=None):
         (0.9 * TRIAL_SECONDS_MIN, 0.0001 * TRIAL_SECONDS_MIN, False),
     ],
 )
-def test_the_faster_index_is_kept(monkeypatch, cover, graph, is_graph):
+def test_the_faster_index_is_kept(monkeypatch, auto, cover, graph, is_graph):
     set_times(monkeypatch, cover, graph)
-    index = tw.Index().add_many(rules(SETTLED_MIN)).rebuild()
-    assert index.inspect.get_stats()["auto"]["in atree"] == (SETTLED_MIN if is_graph else 0)
+    index = tw.Index(auto).add_many(rules(SETTLED_MIN)).rebuild()
+    assert index.inspect.get_stats()[auto]["in atree"] == (SETTLED_MIN if is_graph else 0)
     assert ("in a graph in which equal parts are one node (atree)" in str(index.inspect.describe_engine())) == is_graph
     assert len(index.match({"a": 3, "d": 100})) == len(range(3, SETTLED_MIN, 50))
 
 
-def test_a_small_segment_is_not_timed(monkeypatch):
+def test_a_small_segment_is_not_timed(monkeypatch, auto):
     asked = set_times(monkeypatch, 1.0, 0.1)
-    index = tw.Index().add_many(rules(SETTLED_MIN - 1)).rebuild()
-    assert index.inspect.get_stats()["auto"]["in atree"] == 0
+    index = tw.Index(auto).add_many(rules(SETTLED_MIN - 1)).rebuild()
+    assert index.inspect.get_stats()[auto]["in atree"] == 0
     assert asked == []
 
 
 @pytest.mark.parametrize(
     ("sample", "is_tried"), [(1.0 / SAMPLE_SPEEDUP_MIN - 0.01, True), (1.0 / SAMPLE_SPEEDUP_MIN + 0.01, False)]
 )
-def test_of_a_large_segment_a_sample_is_tried_first(monkeypatch, sample, is_tried):
-    monkeypatch.setattr(index_choice, "SAMPLED_SLOTS", 1_000)
+def test_of_a_large_segment_a_sample_is_tried_first(monkeypatch, registry, sample, is_tried):
+    auto = register_variant(Auto, limits=COMPILED_LIMITS._replace(trials=TrialLimits(sampled_slots=1_000)))
     asked = set_times(monkeypatch, 1.0, 0.5, sample=(1.0, sample))
     # Of this many different slots the sample has less than half.
-    index = wait_for_upkeep(tw.Index().add_many(rules(12_000)))
+    index = wait_for_upkeep(tw.Index(auto).add_many(rules(12_000)))
     assert asked == ["all", "sample", "sample", *(["all", "all"] if is_tried else [])]
-    assert index.inspect.get_stats()["auto"]["in atree"] == (12_000 if is_tried else 0)
+    assert index.inspect.get_stats()[auto]["in atree"] == (12_000 if is_tried else 0)
 
 
-def test_nobody_waits_for_kernels_of_a_small_graph(monkeypatch):
+def test_nobody_waits_for_kernels_of_a_small_graph(monkeypatch, registry):
     set_times(monkeypatch, 1.0, 0.1)
-    monkeypatch.setattr("tellwhen.engines.auto.engine.UNCOMPILED_SETTLED_MIN", 3_000)
+    auto = register_variant(Auto, limits=AutoLimits(uncompiled_settled_min=3_000))
     monkeypatch.setattr("tellwhen.engines.auto.engine.is_compiled", lambda kernel: kernel is not match_tree)
-    assert tw.Index().add_many(rules(2_999)).rebuild().inspect.get_stats()["auto"]["in atree"] == 0
-    assert tw.Index().add_many(rules(3_000)).rebuild().inspect.get_stats()["auto"]["in atree"] == 3_000
+    assert tw.Index(auto).add_many(rules(2_999)).rebuild().inspect.get_stats()[auto]["in atree"] == 0
+    assert tw.Index(auto).add_many(rules(3_000)).rebuild().inspect.get_stats()[auto]["in atree"] == 3_000
 
 
-def test_it_is_found_in_the_background_and_saved(monkeypatch, tmp_path):
+def test_it_is_found_in_the_background_and_saved(monkeypatch, auto, tmp_path):
     set_times(monkeypatch, 1.0, 0.1)
-    index = wait_for_upkeep(tw.Index().add_many(rules(12_000)))
-    assert index.inspect.get_stats()["auto"]["in atree"] == 12_000
+    index = wait_for_upkeep(tw.Index(auto).add_many(rules(12_000)))
+    assert index.inspect.get_stats()[auto]["in atree"] == 12_000
     event = {"a": 3, "b": 2, "c": 8, "d": 5}
     index.remove(3).add("new", "a = 3 AND c = 8")
     want = index.match(event)
     assert "new" in want
     index.save(tmp_path / "index")
     again = tw.Index.load(tmp_path / "index")
-    assert again.inspect.get_stats()["auto"]["in atree"] == 12_000
+    assert again.inspect.get_stats()[auto]["in atree"] == 12_000
     assert again.match(event) == want
     assert not again._shard.engine.is_due()
     verify_index(again)
 
 
-def test_a_copy_knows_what_is_not_settled(monkeypatch):
+def test_a_copy_knows_what_is_not_settled(monkeypatch, auto):
     set_times(monkeypatch, 1.0, 0.1)
-    index = tw.Index()
+    index = tw.Index(auto)
     with monkeypatch.context() as idle:
         idle.setattr(
             "tellwhen.index.state.Contents.start_due_upkeep", lambda self: None
         )  # it is copied before the background has begun
         copied = pickle.loads(pickle.dumps(index.add_many(rules(12_000))))
-    assert copied.inspect.get_stats()["auto"]["in atree"] == 0
-    assert wait_for_upkeep(copied.add("new", "a = 1")).inspect.get_stats()["auto"]["in atree"] == 12_000
+    assert copied.inspect.get_stats()[auto]["in atree"] == 0
+    assert wait_for_upkeep(copied.add("new", "a = 1")).inspect.get_stats()[auto]["in atree"] == 12_000
 
 
-def test_typical_events_decide_again(monkeypatch):
+def test_typical_events_decide_again(monkeypatch, auto):
     set_times(monkeypatch, 1.0, 0.1)
-    index = tw.Index().add_many(rules(5_000)).rebuild()
-    assert index.inspect.get_stats()["auto"]["in atree"] == 5_000
+    index = tw.Index(auto).add_many(rules(5_000)).rebuild()
+    assert index.inspect.get_stats()[auto]["in atree"] == 5_000
     set_times(monkeypatch, 1.0, 2.0)
     index.optimize_for([{"a": 1, "c": 2}])
-    assert index.inspect.get_stats()["auto"]["in atree"] == 0
+    assert index.inspect.get_stats()[auto]["in atree"] == 0
 
 
 @pytest.mark.parametrize("layout", [1, 2])
@@ -187,16 +196,16 @@ def test_what_is_timed_is_not_counted():
     assert index.inspect.describe_engine().observed_candidates == once > 0
 
 
-def test_counting_begins_again_with_a_graph(monkeypatch):
+def test_counting_begins_again_with_a_graph(monkeypatch, auto):
     set_times(monkeypatch, 1.0, 2.0)
-    index = tw.Index().add_many(rules(2_000)).rebuild()
+    index = tw.Index(auto).add_many(rules(2_000)).rebuild()
     index.match({"a": 3, "b": 2, "c": 8, "d": 5})
     assert index.inspect.describe_engine().matched_events == 1
     set_times(monkeypatch, 1.0, 0.1)
     engine = index._shard.engine
     engine._segments = tuple(segment._replace(is_settled=False) for segment in engine._segments)
     index.add("new", "a = 1")  # which has the background look for work
-    assert wait_for_upkeep(index).inspect.get_stats()["auto"]["in atree"] == 2_000
+    assert wait_for_upkeep(index).inspect.get_stats()[auto]["in atree"] == 2_000
     assert index.inspect.describe_engine().matched_events == 0
 
 
@@ -210,10 +219,10 @@ def test_a_removed_subscription_is_not_counted_as_pending():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("work", "is_graph"), [(ABEGen(total=20_000), True), (Targeting(), False)])
-def test_the_clock_decides(monkeypatch, work, is_graph):
-    monkeypatch.setattr(index_choice, "TRIAL_SECONDS_MIN", 0.0)
+def test_the_clock_decides(registry, work, is_graph):
+    auto = register_variant(Auto, limits=COMPILED_LIMITS._replace(trials=TrialLimits(seconds_min=0.0)))
     store, slots = store_subscriptions(work, 20_000)
-    engine = create("auto", store)
+    engine = create(auto, store)
     engine.insert(slots)
     engine.run_upkeep()
     assert engine.stats()["in atree"] == (20_000 if is_graph else 0)

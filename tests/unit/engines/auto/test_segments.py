@@ -13,7 +13,8 @@ import weakref
 import pytest
 
 import tellwhen as tw
-from support import set_thresholds, verify_index, wait_for_upkeep
+from support import register_variant, set_thresholds, verify_index, wait_for_upkeep
+from tellwhen.engines.auto.engine import Auto, AutoLimits
 from tellwhen.engines.auto.segments import MERGE_RATIO, count_groups_to_merge
 from tellwhen.engines.auto.upkeep import Merge
 from tellwhen.index.maintenance import background
@@ -194,20 +195,20 @@ def test_a_copy_made_while_an_index_is_merged_is_whole(merge_gate, tmp_path):
     assert tw.Index.load(tmp_path / "i").match({"x": 1}) == [*range(1, 20, 3), "more"]
 
 
-def test_many_at_a_time_are_indexed_at_once(monkeypatch):
-    monkeypatch.setattr("tellwhen.engines.auto.engine.INDEX_AT_ONCE", 50)
-    index = tw.Index().add_many((i, f"x = {i % 3}") for i in range(51))
-    assert sizes(index) == [51]
+def test_many_at_a_time_are_indexed_at_once(registry):
+    auto = register_variant(Auto, limits=AutoLimits(index_at_once=50))
+    index = tw.Index(auto).add_many((i, f"x = {i % 3}") for i in range(51))
+    assert index.inspect.get_stats()[auto]["segments"] == [51]
     assert index._contents.upkeep_thread is None
 
 
 @pytest.mark.parametrize("count", [49, 50, 51])
-def test_a_store_that_was_filled_from_elsewhere_is_indexed_whatever_its_size(monkeypatch, count):
+def test_a_store_that_was_filled_from_elsewhere_is_indexed_whatever_its_size(monkeypatch, registry, count):
     """The engine indexes many at once by itself, the shard has it index the others."""
-    for module in "tellwhen.engines.auto.engine", "tellwhen.index.shard":
-        monkeypatch.setattr(f"{module}.INDEX_AT_ONCE", 50)
+    monkeypatch.setattr("tellwhen.index.shard.INDEX_AT_ONCE", 50)
     set_thresholds(monkeypatch, pending=1)
-    shard = make_filled_shard("auto", ((i, f"x = {i % 3}") for i in range(count)))
+    auto = register_variant(Auto, limits=AutoLimits(index_at_once=50))
+    shard = make_filled_shard(auto, ((i, f"x = {i % 3}") for i in range(count)))
     assert shard.engines.stats()["segments"] == [count]
 
 
@@ -222,8 +223,8 @@ def make_filled_shard(engine, subscriptions):
 
 
 def test_so_is_what_is_over_the_budget_of_a_named_engine(monkeypatch):
-    for module in "tellwhen.engines.auto.engine", "tellwhen.index.shard":
-        monkeypatch.setattr(f"{module}.INDEX_AT_ONCE", 50)
+    monkeypatch.setattr("tellwhen.index.shard.INDEX_AT_ONCE", 50)
+    monkeypatch.setattr(Auto, "limits", AutoLimits(index_at_once=50))
     set_thresholds(monkeypatch, pending=1)
     too_complex = " AND ".join(f"(a{k} = 1 OR b{k} = 2)" for k in range(20))
     few = [(f"complex {i}", f"x = {i} AND {too_complex}") for i in range(5)]

@@ -9,7 +9,7 @@ import pytest
 from bench import loading
 
 import tellwhen as tw
-from support import make_seed_params
+from support import make_seed_params, register_variant
 from tellwhen.compile.extract import extract
 from tellwhen.compile.store import Store
 from tellwhen.engines import create
@@ -19,6 +19,7 @@ from tellwhen.engines.cover.arrays import ALTERNATIVES, CHUNK_HEADER, COLUMNS, G
 from tellwhen.engines.cover.buckets import build_buckets
 from tellwhen.engines.cover.build import build_index
 from tellwhen.engines.cover.build_arrays import PredicateFacts
+from tellwhen.engines.cover.engine import Cover
 from tellwhen.engines.cover.ranges import estimate_mass, read_ranges
 from tellwhen.engines.cover.terms import choose_covers, find_requirements, sort_parts, split_terms
 from tellwhen.engines.shared.spaces import cut_spaces
@@ -300,17 +301,15 @@ def test_most_of_a_dense_workload_is_in_chunks():
 
 
 @pytest.fixture
-def small_blocks(monkeypatch):
-    """Every batch is matched cluster by cluster, in blocks for which there is hardly any room."""
+def small_blocks(monkeypatch, registry):
+    """The name of `cover` that matches every batch cluster by cluster, in blocks for which there is hardly any room."""
     monkeypatch.setattr(reader.CoverReader, "match", lambda self, events: self._batch(events))
-    monkeypatch.setattr(reader, "BLOCK_MAX", 5)
-    monkeypatch.setattr(reader, "STAGED_MIN", 0)
-    monkeypatch.setattr(reader, "VISITS_MIN", 0)
+    return register_variant(Cover, block_limits=reader.BlockLimits(events_max=5, visits_min=0, staged_min=0))
 
 
 @pytest.mark.parametrize("seed", make_seed_params(2, 30))
 def test_batches_cluster_by_cluster_are_right(small_blocks, seed):
-    check_engine("cover:chunk=2", seed, rounds=4)
+    check_engine(f"{small_blocks}:chunk=2", seed, rounds=4)
 
 
 WORKLOADS = {

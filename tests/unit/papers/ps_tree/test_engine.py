@@ -1,13 +1,13 @@
 """`pstbloom` and `psthash`: changing subscriptions, wide predicates, large events, and what `verify` notices."""
 
 import random
-from importlib import import_module
 
 import numpy as np
 import pytest
 
 import tellwhen as tw
-from support import make_seed_params, verify_index
+from support import make_seed_params, register_variant, verify_index
+from tellwhen.engines import find_engine
 from tellwhen.papers.ps_tree.engine import PSTreeEngine
 from tellwhen.papers.ps_tree.pstbloom import PSTBloom
 from tellwhen.papers.ps_tree.psthash import PSTHash
@@ -24,22 +24,29 @@ def name(request):
 
 
 @pytest.fixture
-def narrow(monkeypatch):
-    """Set limits so low that predicates of more than three spaces exceed them."""
-    monkeypatch.setattr(PSTreeEngine, "lists_max", 3)
-    monkeypatch.setattr(PSTBloom, "signed_spaces_max", 3)
-    monkeypatch.setattr(PSTHash, "combinations_max", 3)
+def narrow(registry):
+    """Engines by name, with limits so low that predicates of more than three spaces exceed them."""
+    return {
+        "pstbloom": register_variant(PSTBloom, lists_max=3, signed_spaces_max=3),
+        "psthash": register_variant(PSTHash, lists_max=3, combinations_max=3),
+    }
+
+
+def register_eager(spec, pending_min):
+    """Register an engine that merges more than `pending_min` pending subscriptions; return its spec."""
+    name, colon, options = spec.partition(":")
+    return register_variant(find_engine(name), pending_min=pending_min) + colon + options
 
 
 @pytest.mark.parametrize("seed", make_seed_params(1, 4))
-def test_trees_that_change_with_every_change(name, seed, monkeypatch):
-    monkeypatch.setattr(import_module("tellwhen.engines.shared.bulk"), "PENDING_MIN", 0)
-    check_engine(name, seed=seed, rounds=6)
+def test_trees_that_change_with_every_change(name, seed, registry):
+    check_engine(register_eager(name, pending_min=0), seed=seed, rounds=6)
 
 
 @pytest.mark.parametrize("seed", make_seed_params(1, 4))
 def test_wide_predicates(name, seed, narrow):
-    check_engine(name, seed=10 + seed, rounds=6)
+    engine, colon, options = name.partition(":")
+    check_engine(narrow[engine] + colon + options, seed=10 + seed, rounds=6)
 
 
 def make_texts(rng, count):
@@ -86,10 +93,9 @@ def test_merged_trees_are_those_that_a_rebuild_makes(name, monkeypatch):
         assert np.array_equal(getattr(merged, field), getattr(engine._index.common, field)), field
 
 
-def test_a_loaded_index_goes_on_changing(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(import_module("tellwhen.engines.shared.bulk"), "PENDING_MIN", 5)
+def test_a_loaded_index_goes_on_changing(name, tmp_path, registry):
     rng = random.Random(9)
-    index = tw.Index(name).add_many(enumerate(make_texts(rng, 100)))
+    index = tw.Index(register_eager(name, pending_min=5)).add_many(enumerate(make_texts(rng, 100)))
     index.save(tmp_path / "index")
     loaded = tw.Index.load(tmp_path / "index")
     verify_index(loaded)
@@ -102,7 +108,7 @@ def test_a_loaded_index_goes_on_changing(name, tmp_path, monkeypatch):
 
 
 def test_conjunctions_that_are_too_wide_wait_for_a_domain(narrow):
-    for name in ("pstbloom", "psthash"):
+    for name in narrow.values():
         index = tw.Index(name).add_many([(i, f"a = {i} AND b = 1") for i in range(20)])
         index.add_many([("wide", "a > 3"), ("broad", "a <> 1 AND a > 2 AND c <> 2"), ("nothing", "TRUE")]).rebuild()
         stats = index._shard.engine.stats()

@@ -42,7 +42,7 @@ from tellwhen.engines.shared.stabbing import RUNS_SIZE
 from tellwhen.kernels.arrays import Snapshot
 from tellwhen.papers.be_tree.betree.arrays import BETreeIndex, BETreeScratch, TreeArrays
 from tellwhen.papers.be_tree.betree.kernels.match import match_tree
-from tellwhen.papers.be_tree.betree.tree import Tree
+from tellwhen.papers.be_tree.betree.tree import INITIAL_NODES, Tree
 from tellwhen.papers.be_tree.betree.verify import check_index, check_tree
 
 CAPACITIES = ((0.01, 5), (0.1, 20), (1.0, 160))
@@ -75,6 +75,7 @@ class BETree(ConjunctionEngine):
     """Whether all conjunctions are put into the root before it is partitioned."""
     rebuild_factor: ClassVar[int] = 2
     """Rebuild when predicates or conjunctions have grown by this factor since the tree was built."""
+    initial_nodes: ClassVar[int] = INITIAL_NODES
 
     _index: BETreeIndex
 
@@ -93,7 +94,7 @@ class BETree(ConjunctionEngine):
     def _grow_tree(self, capacity: int) -> None:
         snapshot, conjunctions = self.source.snapshot(), self.conjunctions()
         rank = rank_predicates(self.source, conjunctions.predicate)
-        self._tree = Tree.empty(snapshot, rank, capacity, self.option["min_size"])
+        self._tree = Tree.empty(snapshot, rank, capacity, self.option["min_size"], self.initial_nodes)
         self._tree.add(snapshot, conjunctions, self.is_batch)
         self._index = self._tree.lay_out(snapshot)
 

@@ -50,14 +50,17 @@ class Tree:
         self._bounds: Any = make_growing(bounds)
 
     @classmethod
-    def empty(cls, snapshot: Snapshot, rank: I32, max_cap: int, min_size: int) -> Tree:
+    def empty(
+        cls, snapshot: Snapshot, rank: I32, max_cap: int, min_size: int, initial_nodes: int = INITIAL_NODES
+    ) -> Tree:
         """Make a tree without conjunctions. All predicates of the snapshot, whose ranks are `rank`, cut its spaces."""
         known = len(snapshot.predicates.domain)
         cut_start, cuts, _, _ = cut_spaces(snapshot.predicates, np.arange(known, dtype=np.int32), snapshot.domains)
         none, offsets = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
         conjunctions = TreeConjunctions(slot=none, start=offsets, predicate=none, node=none, next=none)
         bounds = Bounds(none, none, np.zeros(0, dtype=np.uint8), none)
-        tree = cls(TreeArrays(_make_root(max_cap, min_size, known), conjunctions, bounds), cut_start, cuts)
+        root = _make_root(max_cap, min_size, known, initial_nodes)
+        tree = cls(TreeArrays(root, conjunctions, bounds), cut_start, cuts)
         tree._add_predicates(snapshot, rank)
         return tree
 
@@ -218,15 +221,15 @@ class Tree:
         return lay_out(self.nodes, self.conjunctions, self._make_predicates(snapshot), self.cuts, snapshot)
 
 
-def _make_root(max_cap: int, min_size: int, known: int) -> Nodes:
-    cnodes, pnodes = np.zeros(INITIAL_NODES, dtype=CNODE), np.zeros(INITIAL_NODES, dtype=PNODE)
+def _make_root(max_cap: int, min_size: int, known: int, initial_nodes: int) -> Nodes:
+    cnodes, pnodes = np.zeros(initial_nodes, dtype=CNODE), np.zeros(initial_nodes, dtype=PNODE)
     for name in ("left", "right", "whole", "pnode", "first", "directory"):
         cnodes[name][0] = -1
     cnodes["domain"][0], cnodes["capacity"][0] = NO_DOMAIN, max_cap
     state = np.zeros(1, dtype=STATE)
     state["max_cap"], state["min_size"], state["known"] = max_cap, min_size, known
     state["cnodes"], state["freed_cnode"], state["freed_pnode"] = 1, -1, -1
-    table, stack = (np.zeros(INITIAL_NODES, dtype=np.int32) for _ in range(2))
+    table, stack = (np.zeros(initial_nodes, dtype=np.int32) for _ in range(2))
     return Nodes(cnodes, pnodes, table, stack, state)
 
 

@@ -8,6 +8,7 @@ from bench.adaptation import measure_replacement
 from bench.loading import encode_events, store_subscriptions
 
 import tellwhen as tw
+from support import register_variant
 from tellwhen.compile.store import Store
 from tellwhen.containers.array_names import flatten
 from tellwhen.containers.batches import Typical
@@ -16,7 +17,7 @@ from tellwhen.engines import create
 from tellwhen.language.parser import parse
 from tellwhen.language.schema import Schema
 from tellwhen.papers.be_tree.betree.arrays import VISITS
-from tellwhen.papers.be_tree.betree.engine import BETree, suggest_capacity
+from tellwhen.papers.be_tree.betree.engine import BETree, BETreeBatch, suggest_capacity
 from tellwhen.testing.engine_checks import check_engine
 from tellwhen.workloads import BEGen
 
@@ -229,10 +230,9 @@ def test_a_covered_predicate_is_tested():
 
 
 @pytest.mark.parametrize(("later", "inside", "outside"), [("a >= 25", 30, 22), ("a <= 5", 3, 7), ("a = 15", 15, 14)])
-def test_a_predicate_that_the_domain_does_not_know_is_tested(later, inside, outside, monkeypatch):
+def test_a_predicate_that_the_domain_does_not_know_is_tested(later, inside, outside, registry):
     """It lies within a space, and a bucket is no smaller than that."""
-    monkeypatch.setattr("tellwhen.engines.shared.bulk.PENDING_MIN", 0)
-    index = tw.Index("betree:max_cap=1,min_size=1")
+    index = tw.Index(f"{register_variant(BETree, pending_min=0)}:max_cap=1,min_size=1")
     index.add_many({k: f"a = {10 + 10 * (k % 2)} AND b = {k}" for k in range(10)}).rebuild()
     known = index._shard.engine._tree.known_predicates
     index.add_many(dict.fromkeys("xyz", later))
@@ -292,15 +292,14 @@ def list_arrays(engine):
     return {name: array.tolist() for name, array in engine.arrays().items() if name != "tree.nodes.table"}
 
 
-@pytest.mark.parametrize("spec", ["betree:max_cap=2,min_size=1", "betree-batch:max_cap=3"])
-def test_a_tree_without_room_goes_on_where_it_stopped(spec, monkeypatch):
+@pytest.mark.parametrize(("engine_class", "options"), [(BETree, "max_cap=2,min_size=1"), (BETreeBatch, "max_cap=3")])
+def test_a_tree_without_room_goes_on_where_it_stopped(engine_class, options, registry):
     """Nodes get room when a kernel asks for it: what it has begun by then is neither lost nor done twice."""
     indexes = []
     for nodes in (1, 1 << 12):
-        monkeypatch.setattr("tellwhen.papers.be_tree.betree.tree.INITIAL_NODES", nodes)
         work = BEGen(dimensions=20, seed=5)
         store, slots = store_subscriptions(work, 600)
-        engine = create(spec, store)
+        engine = create(f"{register_variant(engine_class, initial_nodes=nodes)}:{options}", store)
         engine.insert(slots[:400])
         engine.verify()
         store.remove(slots[:60])
@@ -367,15 +366,18 @@ def test_verify_notices_what_was_not_laid_out():
         engine.verify()
 
 
-SPECS = ["betree:max_cap=1,min_size=1", "betree:max_cap=3", "betree-batch:max_cap=2,min_size=2,window=1"]
+EAGER_ENGINES = [
+    (BETree, "max_cap=1,min_size=1"),
+    (BETree, "max_cap=3"),
+    (BETreeBatch, "max_cap=2,min_size=2,window=1"),
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize(("engine_class", "options"), EAGER_ENGINES)
 @pytest.mark.parametrize("seed", range(3))
-def test_rules_and_answers_hold_while_the_tree_changes(spec, seed, monkeypatch):
-    monkeypatch.setattr("tellwhen.engines.shared.bulk.PENDING_MIN", 0)
-    check_engine(spec, seed=seed, rounds=6)
+def test_rules_and_answers_hold_while_the_tree_changes(engine_class, options, seed, registry):
+    check_engine(f"{register_variant(engine_class, pending_min=0)}:{options}", seed=seed, rounds=6)
 
 
 def test_batch_knows_all_before_it_cuts():

@@ -3,6 +3,7 @@
 import pytest
 
 import tellwhen as tw
+from support import register_variant
 from tellwhen.compile.store import Store
 from tellwhen.encode.events import encode
 from tellwhen.engines.base import REGISTRY
@@ -36,9 +37,8 @@ def test_weak_and_strong_inequality(engine):
 
 
 @pytest.mark.slow
-def test_ranges_over_too_many_spaces_are_tested_one_by_one(monkeypatch):
-    monkeypatch.setattr(KIndex, "spaces_max", 20)
-    index = tw.Index("kindex").add_many([(i, f"a = {i}") for i in range(50)])
+def test_ranges_over_too_many_spaces_are_tested_one_by_one(registry):
+    index = tw.Index(register_variant(KIndex, spaces_max=20)).add_many([(i, f"a = {i}") for i in range(50)])
     index.add_many([("wide", "a >= 5 AND b = 1"), ("narrow", "a BETWEEN 5 AND 9 AND b = 1")]).rebuild()
     assert index._shard.engine._index.unindexed.tolist() == [50]
     assert set(index.match({"a": 7, "b": 1})) == {7, "wide", "narrow"}
@@ -61,9 +61,8 @@ def test_events_with_several_values(built):
     ]  # fmt: skip
 
 
-def test_a_subscription_over_too_many_spaces_is_left_out_as_a_whole(monkeypatch):
-    monkeypatch.setattr(KIndex, "spaces_max", 20)
-    index = tw.Index("kindex").add_many([(i, f"a = {i}") for i in range(50)])
+def test_a_subscription_over_too_many_spaces_is_left_out_as_a_whole(registry):
+    index = tw.Index(register_variant(KIndex, spaces_max=20)).add_many([(i, f"a = {i}") for i in range(50)])
     index.add("either", "a >= 5 OR b = 1").rebuild()
     assert index.match({"a": 100, "b": 1}) == ["either"]
     assert index.match({"b": 1}) == ["either"]
