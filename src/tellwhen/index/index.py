@@ -826,7 +826,14 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         """
         if not isinstance(other, Index):
             raise ArgumentError(f"merge takes an Index, not {abbreviate(other)}; add_many takes subscriptions")
-        return self.add_many(exchange.iter_rows(other._contents.state), replace=replace)
+        with self._contents.change() as shard:
+            state = other._contents.state
+            if shard.store.schema == state.shard.store.schema:
+                slots = np.array(state.list_live_slots(), dtype=np.int32)
+                shard.add_compiled(state.shard, state.view.snapshot, state.attributes, slots, replace)
+            else:  # declared types change what a constant means, so the texts are compiled again
+                shard.add(exchange.iter_rows(state), replace)
+        return self
 
     def to_arrow(self) -> pa.Table:
         """Return all subscriptions in the order they were added, as a table that `add_many` takes.

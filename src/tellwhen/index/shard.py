@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import islice
+from itertools import count, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from tellwhen.index.ids import Id, Ids, validate_id
 from tellwhen.index.payloads import PayloadColumns, Payloads
 from tellwhen.index.slots import SlotsById, make_unknown_id_error
 from tellwhen.index.subscriptions import ParsedSubscription, Rejected, Subscription, parse_subscription
-from tellwhen.kernels.arrays import F64, I32
+from tellwhen.kernels.arrays import F64, I32, Snapshot
 from tellwhen.language.ast import Expr
 from tellwhen.language.schema import Schema
 from tellwhen.persistence.attributes import collect_dictionary_arrays, describe_attributes, restore_attributes
@@ -102,6 +102,49 @@ class Shard:
         moves: list[tuple[int, LabelMoves]] = []
         while block := list(islice(rows, COMPILE_BATCH)):
             moves += self._store_block(block, slot_by_id, replaced, replace, rejected)
+        self._index_added(first, slot_by_id, replaced, moves)
+
+    def add_compiled(
+        self, source: Shard, snapshot: Snapshot, attributes: Attributes, slots: I32, replace: bool = False
+    ) -> None:
+        """Add subscriptions of another shard with the same schema. They are copied as they were compiled.
+
+        Parameters
+        ----------
+        source
+            The other shard. Another thread may change it meanwhile.
+        snapshot, attributes
+            The store and the attributes of the other shard at the moment at which its subscriptions are copied.
+        slots
+            The slots of the subscriptions in the other shard, ascending and not removed at that moment.
+        replace
+            Whether to replace subscriptions of the same ids.
+        """
+        if not len(slots):
+            return
+        first = len(self.store)
+        ids = [source.ids[slot] for slot in slots.tolist()]
+        slot_by_id = {id_: first + i for i, id_ in enumerate(ids)}
+        older = [self.slots.get(id_) for id_ in ids]
+        replaced = {slot for slot in older if slot is not None}
+        if replaced and not replace:
+            raise _make_duplicate_error(next(id_ for id_, slot in zip(ids, older, strict=True) if slot is not None))
+        next_ordinals = count(self.ids.ordinals.next)
+        ordinals = [next(next_ordinals) if slot is None else self.ids.ordinals[slot] for slot in older]
+        _, moves = self.store.adopt_from(snapshot, slots, attributes)
+        self.store.scores.adopt(source.store.scores, first, slots)
+        self.ids.extend(ids, ordinals)
+        self.texts.adopt(source.texts, slots)
+        self.payloads.adopt(source.payloads, first, slots)
+        self._index_added(first, slot_by_id, replaced, moves)
+
+    def _index_added(
+        self, first: int, slot_by_id: dict[Id, int], replaced: set[int], moves: list[tuple[int, LabelMoves]]
+    ) -> None:
+        """Index the slots of `slot_by_id`, which are the new slots from `first` on that are not superseded already.
+
+        `replaced` has the older slots of the same ids, and `moves` the domains on which stored points have moved.
+        """
         slots = np.fromiter(slot_by_id.values(), dtype=np.int32, count=len(slot_by_id))
         slots.sort()
         self._refuse_too_complex(slots)
@@ -166,10 +209,7 @@ class Shard:
                 id_ = subscription.id
                 slot = known.get(id_)
                 if not replace and (slot is not None or id_ in slot_by_id):
-                    reason = (
-                        f"{id_!r} is given twice" if id_ in slot_by_id else f"there is a subscription {id_!r} already"
-                    )
-                    raise DuplicateId(f"{reason}; pass replace=True to replace it")
+                    raise _make_duplicate_error(id_, is_given_twice=id_ in slot_by_id)
                 if is_tried and not self._can_index(subscription.expression):
                     raise BudgetError(f"it is {explain_refusal(self.engine.name)}")
             except TellwhenError as error:
@@ -431,3 +471,8 @@ def _parse_score_of(id_: Id, score: Any) -> float:
         return parse_score(score)
     except ScoreError as error:
         raise ScoreError(f"subscription {id_!r}: {error}") from None
+
+
+def _make_duplicate_error(id_: Id, is_given_twice: bool = False) -> DuplicateId:
+    reason = f"{id_!r} is given twice" if is_given_twice else f"there is a subscription {id_!r} already"
+    return DuplicateId(f"{reason}; pass replace=True to replace it")

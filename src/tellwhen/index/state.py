@@ -33,16 +33,16 @@ from tellwhen.kernels.arrays import I32
 from tellwhen.relaxed.index import StoreView
 
 COMPACTED_INLINE_MAX = 10_000
-"""Compact up to 10,000 subscriptions at the end of a change, and more in the background.
-
-Without texts, all are compacted at the end of a change, because background compaction reads the texts.
-"""
+"""Compact up to 10,000 subscriptions at the end of a change, and more in the background."""
 
 HANDOVER_SECONDS = 0.0005
 """Sleep this long before a change if the background thread waits for the lock.
 
 Otherwise a thread that makes one change after the other would always take the lock again before the background thread.
 """
+
+EXIT_POLL_SECONDS = 0.2
+"""While upkeep waits for the lock, check every 0.2 seconds whether the process exits."""
 
 LOCK_FREE_ATTEMPTS = 2
 """Read twice without the lock while scores change, then read under the lock."""
@@ -200,7 +200,7 @@ class Contents:
                 bytes_before = self.limit.count_bytes(shard)
                 self._unfinished = shard, shard.mark()
                 yield shard
-                is_compacted = shard.is_sparse and (len(shard.engines) <= COMPACTED_INLINE_MAX or not shard.has_texts)
+                is_compacted = shard.is_sparse and len(shard.engines) <= COMPACTED_INLINE_MAX
                 is_compacted |= needs_rebuild and shard.store.removed > 0
                 if is_compacted or (not is_removal and self.limit.is_worth_compacting(shard)):
                     shard = shard.prepare_copy()()
@@ -267,10 +267,16 @@ class Contents:
 
     @contextmanager
     def _lock_shard_for_upkeep(self) -> Iterator[Shard]:
+        """Lock the shard; raise ProcessExit if the process exits meanwhile, which must not wait for a long change."""
         self._is_upkeep_waiting = True
-        with self.lock_shard() as shard:
+        while not self._lock.acquire(timeout=EXIT_POLL_SECONDS):
+            background.raise_if_exiting()
+        try:
             self._is_upkeep_waiting = False
-            yield shard
+            with self.lock_shard() as shard:
+                yield shard
+        finally:
+            self._lock.release()
 
     def _take_upkeep(self) -> ShardUpkeep | None:
         with self._lock_shard_for_upkeep() as shard:

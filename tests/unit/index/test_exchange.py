@@ -1,5 +1,7 @@
 """Subscriptions as tables and files of other programs, and back."""
 
+import datetime as dt
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -104,3 +106,38 @@ def test_two_become_one():
     assert len(one.merge(one, replace=True)) == 4
     with pytest.raises(tw.ArgumentError, match="merge takes an Index"):
         one.merge({"a": "x"})
+
+
+def refuse_parsing(*_):
+    raise AssertionError("a text is parsed")
+
+
+def test_merge_copies_compiled_subscriptions(monkeypatch, engine):
+    one = tw.Index(engine).add_many({"a": "x = 'm'", "b": "y > 2.5 AND x < 'n'", "c": "z"})
+    other = tw.Index().add_many([(1, "x = 'k' OR w = 1", 3.0), ("b", "NOT x STARTS WITH 'm'"), (2, "ITEMS[p > 1]")])
+    monkeypatch.setattr("tellwhen.index.shard.parse_subscription", refuse_parsing)
+    one.merge(other.remove(2), replace=True)
+    for event, ids in (({"x": "m", "y": 3}, ["a"]), ({"x": "k", "z": True}, ["c", 1, "b"]), ({"w": 1}, [1])):
+        assert one.match(event) == ids
+    assert list(one) == ["a", "b", "c", 1]
+    assert one.top_k({"w": 1}, 2) == [(1, 3.0)]
+    assert one.merge(tw.Index()).match({"x": "m"}) == ["a"]
+
+
+def test_merge_compiles_again_for_another_schema():
+    other = tw.Index().add("a", "day > '2026-01-15'")
+    one = tw.Index(schema={"day": "date"}).merge(other)
+    assert one.match({"day": "2026-02-01"}) == ["a"]
+    assert one.match({"day": dt.date(2026, 1, 15)}) == []
+    with pytest.raises(tw.SchemaError, match="'a'"):
+        tw.Index(schema={"day": "int"}).merge(other)
+
+
+def test_merge_without_texts():
+    other = tw.Index(texts=False).add("a", "x > 1")
+    assert tw.Index(texts=False).merge(other).match({"x": 2}) == ["a"]
+    one = tw.Index().add("b", "x > 0")
+    with pytest.raises(tw.MissingTextsError, match="stores no texts"):
+        one.merge(other)
+    assert one.match({"x": 2}) == ["b"]
+    assert tw.Index(texts=False).merge(one).match({"x": 2}) == ["b"]

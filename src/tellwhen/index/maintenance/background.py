@@ -62,6 +62,8 @@ def _run_work(take: WeakMethod[TakeWork], finish: WeakMethod[FinishWork]) -> Non
             work.run()
             while _call(finish, work) is False and not _is_exiting.is_set():
                 work.run()
+    except ProcessExit:
+        pass
     except Exception:
         # The index is unchanged; only matching is slower than it could be.
         log.exception("tellwhen: the upkeep of an index failed; call rebuild() to do it now")
@@ -73,6 +75,16 @@ def _call(method: WeakMethod[Any], *arguments: Any) -> Any:
     """Call a method and return its result; None if the object was freed."""
     bound_method = method()
     return None if bound_method is None else bound_method(*arguments)
+
+
+class ProcessExit(Exception):
+    """Signal that upkeep ends because the process exits."""
+
+
+def raise_if_exiting() -> None:
+    """Raise ProcessExit if the process is exiting."""
+    if _is_exiting.is_set():
+        raise ProcessExit
 
 
 @atexit.register
