@@ -100,7 +100,7 @@ class Reader(ABC):
         return [Tier(self, np.inf, 0)]
 
 
-class Share(NamedTuple):
+class AccessPath(NamedTuple):
     """The number of subscriptions that an engine finds in one way."""
 
     subscriptions: int
@@ -174,7 +174,7 @@ class Engine(ABC):
         return f"{self.name}:{text}" if text else self.name
 
     @property
-    def named(self) -> Engine:
+    def named_engine(self) -> Engine:
         """The engine that `spec` names, if this engine adds a second engine to it; else this engine."""
         return self
 
@@ -209,7 +209,7 @@ class Engine(ABC):
     def rebuild(self) -> None:
         """Index all live slots again, for other typical events or at the user's request."""
 
-    def move(self, moves: Sequence[tuple[int, LabelMoves]]) -> None:
+    def relabel(self, moves: Sequence[tuple[int, LabelMoves]]) -> None:
         """Relabel the points of some domains, one relabelling after the other."""
         self.rebuild()
 
@@ -247,11 +247,11 @@ class Engine(ABC):
     def stats(self) -> dict[str, Any]:
         """Return sizes and counts. `bytes` is what the engine needs besides the store."""
 
-    def list_shares(self) -> list[Share]:
+    def list_access_paths(self) -> list[AccessPath]:
         """Return each way in which subscriptions are found, with the number of subscriptions."""
-        return [Share(len(self), "are indexed")]
+        return [AccessPath(len(self), "are indexed")]
 
-    def bands(self) -> list[tuple[int, float]]:
+    def list_bands(self) -> list[tuple[int, float]]:
         """Return (size, highest score) of the sets of slots that `top_k` matches one after the other."""
         return []
 

@@ -77,7 +77,7 @@ class Shard:
     @property
     def engine(self) -> Engine:
         """The named engine: alone, or with another one beside it."""
-        return self.engines.named
+        return self.engines.named_engine
 
     def expect(self, profile: Profile) -> None:
         """Expect the events of this profile, which is not changed from now on. The engine reads it when it builds."""
@@ -102,7 +102,7 @@ class Shard:
         if len(slots) < len(self.store) - first:
             self._remove(np.setdiff1d(np.arange(first, len(self.store), dtype=np.int32), slots))
         if moves:
-            self.engines.move(moves)
+            self.engines.relabel(moves)
         self.engines.insert(slots)
         gone = np.array(sorted(replaced), dtype=np.int32)
         if replaced:

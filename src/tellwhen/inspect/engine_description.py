@@ -167,7 +167,7 @@ def describe_engine(shard: Shard, has_room_to_merge: bool) -> EngineDescription:
         engine=engines.spec,
         subscriptions=len(engines),
         parts=_list_parts(shard),
-        bands=engines.bands(),
+        bands=engines.list_bands(),
         over_budget=len(engines) - len(shard.engine),
         always_tested=[shard.ids[slot] for slot in engines.find_always_tested().tolist()],
         expected_candidates=_count_expected_candidates(shard),
@@ -184,7 +184,7 @@ def _list_parts(shard: Shard) -> list[EnginePart]:
     named: Counter[str] = Counter()
     others = []
     domains = shard.store.attributes.domains
-    for share in shard.engines.list_shares():
+    for share in shard.engines.list_access_paths():
         if share.domain < 0:
             others.append(EnginePart(share.subscriptions, share.how))
         else:

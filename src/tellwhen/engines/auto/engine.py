@@ -25,7 +25,7 @@ from tellwhen.engines.auto.segments import (
     restore_segments,
 )
 from tellwhen.engines.auto.upkeep import IndexChoice, Merge
-from tellwhen.engines.base import INDEX_AT_ONCE, Engine, MatchCounts, Option, Reader, Share, Source, Undo, Upkeep
+from tellwhen.engines.base import INDEX_AT_ONCE, AccessPath, Engine, MatchCounts, Option, Reader, Source, Undo, Upkeep
 from tellwhen.engines.cover.arrays import CoverIndex
 from tellwhen.engines.cover.kernels.match import match_cover
 from tellwhen.engines.cover.postings import (
@@ -35,7 +35,7 @@ from tellwhen.engines.cover.postings import (
     find_slots_tested_together,
 )
 from tellwhen.engines.cover.verify import check_index
-from tellwhen.engines.shared.bulk import list_pending_share
+from tellwhen.engines.shared.bulk import list_pending_path
 from tellwhen.kernels.arrays import F64, I32
 from tellwhen.kernels.jit import is_compiled
 
@@ -114,7 +114,7 @@ class Auto(Engine):
             self._merge_now(len(self._segments))
         self.run_upkeep()
 
-    def move(self, moves: Sequence[tuple[int, LabelMoves]]) -> None:
+    def relabel(self, moves: Sequence[tuple[int, LabelMoves]]) -> None:
         self._segments = tuple(segment.relabel(moves) for segment in self._segments)
         self._bounds = Bounds(self._segments, self.source.scores, self._bounds)
         if self._merge is not None:
@@ -254,23 +254,23 @@ class Auto(Engine):
             "bytes": sum(array.nbytes for array in self.arrays().values()),
         }
 
-    def list_shares(self) -> list[Share]:
+    def list_access_paths(self) -> list[AccessPath]:
         found: dict[int, int] = {}
         snapshot = self.source.snapshot()
         for index in self._list_covers():
             for domain, slots in find_slots_by_domain(index).items():
                 found[domain] = found.get(domain, 0) + len(select_alive(snapshot, slots))
-        shares = [Share(count, "wait for", domain) for domain, count in found.items()]
+        shares = [AccessPath(count, "wait for", domain) for domain, count in found.items()]
         at_once = sum(len(select_alive(snapshot, find_slots_tested_together(index))) for index in self._list_covers())
         if at_once:
-            shares.append(Share(at_once, "are tested on every event, up to 512 at a time"))
+            shares.append(AccessPath(at_once, "are tested on every event, up to 512 at a time"))
         shared = sum(len(select_alive(snapshot, segment.slots)) for segment in self._segments if segment.is_graph)
         if shared:
             why = ", which is faster here" if self.option["layout"] == FASTEST else ""
-            shares.append(Share(shared, f"are in a graph in which equal parts are one node (atree){why}"))
-        return shares + list_pending_share(len(select_alive(snapshot, self._pending.view)))
+            shares.append(AccessPath(shared, f"are in a graph in which equal parts are one node (atree){why}"))
+        return shares + list_pending_path(len(select_alive(snapshot, self._pending.view)))
 
-    def bands(self) -> list[tuple[int, float]]:
+    def list_bands(self) -> list[tuple[int, float]]:
         bounds = self._bounds
         return [(len(self._segments[place].slots), float(bounds.score[place])) for place in bounds.list_best_first()]
 
