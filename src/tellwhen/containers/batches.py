@@ -24,7 +24,7 @@ class Marginals(NamedTuple):
     share: F64  # |0.3 0.6|0.1 ...    of the events that have this point
 
 
-class Typical:
+class EventSample:
     """The events to expect: a weighted sample of them, and the frequency of each of their points."""
 
     def __init__(self, events: Events = NO_EVENTS, weight: F64 | None = None) -> None:

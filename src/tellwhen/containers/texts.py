@@ -42,7 +42,7 @@ class Texts:
         start = self._start.data
         return self._data.data[start[i] : start[i + 1]].tobytes()
 
-    def align(self, count: int) -> None:
+    def resize(self, count: int) -> None:
         """Change the number of texts to `count`: drop the last ones or append empty ones."""
         missing = max(0, count - len(self))
         self._start.extend(np.full(missing, self._start.view[-1]))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tellwhen.compile.dictionary import LabelMoves
 from tellwhen.compile.scores import Scores
-from tellwhen.containers.batches import Typical
+from tellwhen.containers.batches import EventSample
 from tellwhen.kernels.arrays import F64, I32, U8, Events, Matches, Snapshot
 
 INDEX_AT_ONCE = 10_000
@@ -35,7 +35,7 @@ class Source(Protocol):
     def snapshot(self) -> Snapshot:
         """Return the predicates and subscriptions as they are now."""
 
-    def typical(self) -> Typical:
+    def typical(self) -> EventSample:
         """Return typical events. They decide in which order engines test, and never what matches."""
 
     def is_presence(self) -> NDArray[np.bool_]:

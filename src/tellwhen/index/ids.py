@@ -123,7 +123,7 @@ class Ids:
         """After an undone change: exactly `count` slots, of which `alive` are live. Missing ids are filled with blanks
         that no live slot has."""
         self.ordinals.align(count, next_ordinal)
-        self._text.align(count)
+        self._text.resize(count)
         for column in (self._is_int, self._number):
             column.reserve(max(0, count - column.count))
             column.data[column.count : count] = 0

@@ -116,12 +116,12 @@ class Payloads:
     def extend(self, first: int, texts: Sequence[str]) -> None:
         """Those of new slots, the first of which is given."""
         if any(texts):
-            self._texts.align(first)
+            self._texts.resize(first)
             self._texts.extend(texts)
 
     def align(self, count: int) -> None:
         """After an undone change: forget those of later slots."""
-        self._texts.align(min(count, len(self._texts)))
+        self._texts.resize(min(count, len(self._texts)))
 
     def kept(self, slots: I32) -> Payloads:
         """Only those of some slots, which become slots 0, 1, 2, ..."""

@@ -286,7 +286,7 @@ class Shard:
         self.store.rewind(mark.store)
         self.expect(mark.profile)
         self.ids.align(len(self.store), self.store.find_alive(), mark.next_ordinal)
-        self.texts.align(len(self.store))
+        self.texts.resize(len(self.store))
         self.payloads.align(len(self.store))
         if self._is_engine_touched:
             self._slots = None

@@ -88,12 +88,12 @@ def _iterate_words(value: Any) -> Iterator[int]:
             yield from item.shape
 
 
-def array_like(sizes: Any) -> Any:
+def allocate_arrays(sizes: Any) -> Any:
     """Allocate a kind from its lengths: `sizes` has a length in place of each array, to which a quarter is added."""
     kind: Any = type(sizes)
     return kind(
         *(
-            np.zeros(size * 5 // 4 + 1, dtype=field.dtype) if isinstance(field, _Leaf) else array_like(size)
+            np.zeros(size * 5 // 4 + 1, dtype=field.dtype) if isinstance(field, _Leaf) else allocate_arrays(size)
             for (_, field), size in zip(_read_fields(kind), sizes, strict=True)
         )
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from tellwhen.engines.counting.arrays import CountingIndex, CountingScratch
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
-from tellwhen.kernels.emit import emit, next_event
+from tellwhen.kernels.emit import advance_clock, emit
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.stabbing import find_runs
@@ -81,7 +81,7 @@ def match_counting(index, snapshot, scratch, events, out, event):
         if scratch.effort[0]:
             for c in range(index.conjunctions):
                 scratch.effort[0] += counters[c] != needed[c]
-        next_event(stamps)
+        advance_clock(stamps)
         for k in range(finished):
             slot = done[k]
             if slot >= direct:

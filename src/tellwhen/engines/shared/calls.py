@@ -18,7 +18,7 @@ from tellwhen.containers.batches import split_events
 from tellwhen.engines.base import MatchCounts, Reader
 from tellwhen.engines.shared.kernels.refine import RefineIndex, RefineScratch, refine
 from tellwhen.kernels.arrays import I32, I64, Events, Matches, Snapshot
-from tellwhen.kernels.handover import array_like, pack
+from tellwhen.kernels.handover import allocate_arrays, pack
 
 MATCHES_MIN = 1_024
 """Every output has room for at least 1,024 matches."""
@@ -37,7 +37,7 @@ class Scratch:
     __slots__ = ("arrays", "fits", "packed")
 
     def __init__(self, sizes: Any) -> None:
-        self.arrays = array_like(sizes)
+        self.arrays = allocate_arrays(sizes)
         self.packed = pack(self.arrays)
         self.fits = sizes  # the last sizes for which the arrays were found large enough
 

@@ -8,7 +8,7 @@ from bench.loading import encoded, stored
 
 import tellwhen as tw
 from support import verify_index
-from tellwhen.containers.batches import Typical, take_first
+from tellwhen.containers.batches import EventSample, take_first
 from tellwhen.encode.events import encode
 from tellwhen.engines import create
 from tellwhen.papers.op_index.arrays import AT_LEAST, AT_MOST, EQUAL
@@ -166,7 +166,7 @@ def test_keeps_its_structure_and_answers(spec, work):
                 rival.delete(gone)
         elif choice < 0.85:
             known = rng.randint(1, 40)
-            store.set_typical(Typical(take_first(events, known), np.ones(known)))
+            store.set_typical(EventSample(take_first(events, known), np.ones(known)))
         else:
             rivals[0].rebuild()
         rivals[0].verify()

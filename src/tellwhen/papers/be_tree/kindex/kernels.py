@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.arrays import HIGHEST, Events, Matches, Snapshot
-from tellwhen.kernels.emit import emit, next_event
+from tellwhen.kernels.emit import advance_clock, emit
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.search import find_first_at_least
@@ -178,7 +178,7 @@ def match_by_size(index, snapshot, scratch, events, out, event):
     written = out.start[event]
     for e in range(event, events.single_valued.size):
         count = open_lists(index, cursors, events, e) if events.single_valued[e] else 0
-        next_event(scratch.stamps)
+        advance_clock(scratch.stamps)
         for size in range(min(size_start.size - 1, count)):
             need = max(1, size)
             live = open_size(postings, cursors, count, 2 * size_start[size], 2 * size_start[size + 1])

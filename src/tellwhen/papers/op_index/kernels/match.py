@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
-from tellwhen.kernels.emit import emit, next_event
+from tellwhen.kernels.emit import advance_clock, emit
 from tellwhen.kernels.evaluate import close_event, open_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
@@ -169,7 +169,7 @@ def match_by_pivot(index, initial, snapshot, scratch, events, out, event, apply_
         fits = slots.size - pivot_start[domains] <= out.slot.size - written
         if not fits:
             return e
-        next_event(scratch.stamps)
+        advance_clock(scratch.stamps)
         for conjunction in range(pivot_start[domains], slots.size):
             written = emit(slots[conjunction], snapshot, scratch.stamps, out, written)
         repeats = locate_entries(lists.operands, domains, events, e, scratch.located)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tellwhen.kernels.emit import next_event
+from tellwhen.kernels.emit import advance_clock
 from tellwhen.kernels.jit import inline
 from tellwhen.kernels.truth import clear_true_predicates, find_true_predicates
 from tellwhen.papers.ps_tree.kernels.records import HEAD_WORDS, emit_if_true
@@ -65,7 +65,7 @@ def match_events(index, snapshot, scratch, events, out, event, steps):
             steps.clear_marks(index, scratch, events, e)
             return e
         count = find_true_predicates(index.common.stabbing, events, e, working.runs, working.truth, working.satisfied)
-        next_event(working.stamps)
+        advance_clock(working.stamps)
         written = steps.emit_listed(index, snapshot, scratch, events, e, lists, out, written)
         written = emit_waiting(index, snapshot, scratch, events, e, out, written)
         clear_true_predicates(working.truth, working.satisfied, count)

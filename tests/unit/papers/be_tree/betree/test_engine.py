@@ -10,7 +10,7 @@ from bench.loading import encoded, stored
 import tellwhen as tw
 from tellwhen.compile.store import Store
 from tellwhen.containers.array_names import flatten
-from tellwhen.containers.batches import Typical
+from tellwhen.containers.batches import EventSample
 from tellwhen.encode.events import encode
 from tellwhen.engines import create
 from tellwhen.language.parser import parse
@@ -269,7 +269,7 @@ def test_frequent_events_weigh_more():
     store, engine = make_engine("betree", [f"a = {k}" for k in range(50)] + ["b = 1"] * 50)
     events, _ = encode([{"a": 3}, {"b": 1}], store.attributes, Schema())
     for weight, capacity in (([99, 1], 20), ([1, 99], 160)):
-        store.set_typical(Typical(events, np.array(weight, dtype=np.float64)))
+        store.set_typical(EventSample(events, np.array(weight, dtype=np.float64)))
         engine.insert(np.arange(100, dtype=np.int32)[len(engine) :])
         engine.rebuild()
         assert engine.stats()["max_cap"] == capacity
@@ -282,7 +282,7 @@ def test_of_many_typical_events_some_are_drawn_by_weight():
     for weight, capacity in ((1, 5), (100, 20), (1000, 160)):
         weights = np.ones(1000)
         weights[1] = weight
-        store.set_typical(Typical(events, weights))
+        store.set_typical(EventSample(events, weights))
         engine.rebuild()
         assert engine.stats()["max_cap"] == capacity
 
