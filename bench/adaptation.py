@@ -62,7 +62,7 @@ def _measured(engine: Engine, events: Events, x: float) -> Row:
         begin = time.perf_counter()
         reader.match(events)
         times.append(time.perf_counter() - begin)
-    candidates, predicates = reader.effort(events)
+    candidates, predicates = reader.count_effort(events)
     return {
         "variant": "",
         "x": x,

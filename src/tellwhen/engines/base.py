@@ -101,7 +101,7 @@ class Reader(ABC):
 
 
 class AccessPath(NamedTuple):
-    """The number of subscriptions that an engine finds in one way."""
+    """One way in which an engine finds subscriptions, with the number of subscriptions that it finds so."""
 
     subscriptions: int
     how: str
@@ -210,7 +210,10 @@ class Engine(ABC):
         """Index all live slots again, for other typical events or at the user's request."""
 
     def relabel(self, moves: Sequence[tuple[int, LabelMoves]]) -> None:
-        """Relabel the points of some domains, one relabelling after the other."""
+        """Replace the points of some domains by new ones, because labels were added between old ones.
+
+        Apply the moves in their order; each has the number of a domain.
+        """
         self.rebuild()
 
     def is_due(self) -> bool:
@@ -248,11 +251,11 @@ class Engine(ABC):
         """Return sizes and counts. `bytes` is what the engine needs besides the store."""
 
     def list_access_paths(self) -> list[AccessPath]:
-        """Return each way in which subscriptions are found, with the number of subscriptions."""
+        """Return the ways in which events find subscriptions, each with its number of subscriptions."""
         return [AccessPath(len(self), "are indexed")]
 
     def list_bands(self) -> list[tuple[int, float]]:
-        """Return (size, highest score) of the sets of slots that `top_k` matches one after the other."""
+        """Return (size, highest score) of each band, in the order in which `top_k` searches the bands."""
         return []
 
     def find_always_tested(self) -> I32:

@@ -46,7 +46,10 @@ def count_down(members, begin, end, is_single_valued, remaining, completed, coun
 
 @kernel
 def match_counting(index, snapshot, scratch, events, out, event):
-    """Match exactly for single-valued events; find too many for others. effort[0] counts the conjunctions touched."""
+    """Match exactly for single-valued events; for others the result also has slots that do not match.
+
+    effort[0] counts the conjunctions touched.
+    """
     index, snapshot = unpack(index, CountingIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, CountingScratch), borrow(events, Events), borrow(out, Matches)
     stabbing, need, remaining, done, stamps = (

@@ -32,7 +32,7 @@ _matches_per_event: dict[Kernel, int] = {}  # a decaying maximum
 
 
 class Scratch:
-    """A set of working arrays, and their addresses."""
+    """A set of working arrays for one kind of kernel, with their packed addresses."""
 
     __slots__ = ("arrays", "fits", "packed")
 
@@ -92,7 +92,7 @@ def release_memory(scratch: Scratch) -> None:
 
 
 def drain_pools() -> list[Scratch]:
-    """Take all sets out of the pools, for tests."""
+    """Remove all scratch from the pools and return it, for tests."""
     drained = []
     for pool in list(_pools.values()):
         while pool:
@@ -132,7 +132,7 @@ class Packed:
 
     @property
     def addresses(self) -> I64:
-        """The addresses for a kernel."""
+        """The packed addresses of the arrays, which kernels take as their argument."""
         if self._addresses is None:
             self._addresses = pack(self.arrays)
         return self._addresses
@@ -198,8 +198,10 @@ class Call:
             _matches_per_event[kernel] = max(total * 5 // (4 * count), expected - expected // 8 - 1)
         return Matches(start, out[:total])
 
-    def effort(self, events: Events) -> tuple[int, int]:
-        """Count the candidates, and the predicates tested for them, by `scratch.effort`.
+    def count_effort(self, events: Events) -> tuple[int, int]:
+        """Run the kernel on each event; return its counts of candidates and of the predicates tested for them.
+
+        The kernel counts in `scratch.effort`.
 
         A kernel that is slowed down by counting counts only if it finds a 1 in effort[0].
         """
@@ -231,7 +233,7 @@ class CallReader(Reader):
         return self._call(events)
 
     def count_candidates(self, events: Events) -> int:
-        return self._call.effort(events)[0]
+        return self._call.count_effort(events)[0]
 
 
 class Refiner(Reader):

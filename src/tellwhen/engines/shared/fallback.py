@@ -19,9 +19,9 @@ from tellwhen.kernels.arrays import F64, I32
 
 
 def create_with_fallback(spec: str, source: Source) -> Engine:
-    """Create an engine that indexes any expression, with the default engine beside an engine that has a budget.
+    """Create the engine of a spec. If it has a budget, add the default engine for the expressions over the budget.
 
-    With the option `strict` the engine is alone, and refuses expressions over its budget.
+    With the option `strict`, add nothing: the engine refuses expressions over its budget.
     """
     engine = create(spec, source)
     is_alone = "expressions" in engine.supports or engine.option["strict"]

@@ -152,8 +152,9 @@ def is_linked(i, child, forest, inner, plan, propagation):
 def needs_test(i, child, guard, has_link, forest, inner, plan, propagation):
     """Return whether the evaluation of inner node i must test this child.
 
-    A reached OR tests nothing, because a true child has led to it. A reached AND does not test its access child, which
-    has led to it, or its guard, which was checked before.
+    If only true results are propagated, a reached OR tests nothing, because a true child has led to it. If they are
+    propagated on demand too, a reached AND tests neither its access child, which has led to it, nor its guard, which
+    was true when the AND was queued.
     """
     if propagation.keeps_all or not plan.is_reached[i]:
         return True

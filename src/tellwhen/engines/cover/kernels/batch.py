@@ -111,7 +111,9 @@ def stage_guarded_postings(candidates, row, batch):
 
 @inline
 def open_block(index, events, first, end, batch):
-    """Open the clusters of the events first:end, note the visits, and stage the postings in no chunk.
+    """Open the clusters of the events first:end, note the visits to clusters with chunks, and stage other postings.
+
+    Those are the postings that are in no chunk and whose guard is true.
 
     Return the first event without room, and the number of clusters that were met.
     """

@@ -217,7 +217,7 @@ def test_subsumed_predicates_are_not_tested_again():
     events, _ = encode([{"a": 1}], store.attributes, Schema())
     reader = engine.reader()
     assert sorted(reader.match(events).slot.tolist()) == [0, 1, 2, 3, 4]
-    assert reader.effort(events) == (6, 1)  # cut down to the single value 1: only b is left to test
+    assert reader.count_effort(events) == (6, 1)  # cut down to the single value 1: only b is left to test
 
 
 def test_a_covered_predicate_is_tested():
@@ -430,7 +430,7 @@ def test_matching_counts_what_it_discards():
     events, _ = encode([{"a": 1, "b": 1}, {"a": 1}, {"c": 1}], store.attributes, Schema())
     engine.reader().match(events)
     assert engine._index.counts.tolist() == [[3, 1 + 2 + 3]]  # b is tested first
-    assert engine.reader().effort(events) == (9, 4 + 3 + 3)
+    assert engine.reader().count_effort(events) == (9, 4 + 3 + 3)
 
 
 @pytest.fixture(scope="module")
@@ -454,4 +454,4 @@ def test_figure_13(workloads, first, monkeypatch):
     fresh = create("betree", engine.source)
     fresh.insert(engine.source.find_alive())
     fresh.rebuild()
-    assert tested[-1] <= 1.2 * fresh.reader().effort(events)[1] / len(events.single_valued)
+    assert tested[-1] <= 1.2 * fresh.reader().count_effort(events)[1] / len(events.single_valued)
