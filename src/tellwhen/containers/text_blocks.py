@@ -111,7 +111,7 @@ class CompressedTexts:
         return after
 
     def adopt(self, other: CompressedTexts | Texts | NoTexts, which: I32) -> None:
-        """Append the texts of `other` at the indexes `which`."""
+        """Append those texts of `other` whose indexes are `which`."""
         self.extend([other[i] for i in which.tolist()])
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -149,6 +149,7 @@ class NoTexts:
         )
 
     def resize(self, count: int) -> None:
+        """Set the number of texts."""
         self._count = count
 
     def select(self, which: I32) -> NoTexts:

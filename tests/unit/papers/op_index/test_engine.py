@@ -12,7 +12,7 @@ from tellwhen.containers.batches import EventSample, take_first
 from tellwhen.encode.events import encode
 from tellwhen.engines import create
 from tellwhen.papers.op_index.arrays import AT_LEAST, AT_MOST, EQUAL
-from tellwhen.papers.op_index.kernels.segments import compute_signature_bit, find_segment, get_domain_share
+from tellwhen.papers.op_index.kernels.segments import compute_domain_fraction, compute_signature_bit, find_segment
 from tellwhen.workloads import ABEGen, BEGen
 
 pytestmark = pytest.mark.late
@@ -96,7 +96,7 @@ def test_example_3(segments):
     begin, end = lists.segment_start[names.index("Z") : names.index("Z") + 2].tolist()
     assert end - begin - 1 == segments
     for name in "ABCDE":
-        segment = begin + find_segment(get_domain_share(names.index(name), len(names)), segments)
+        segment = begin + find_segment(compute_domain_fraction(names.index(name), len(names)), segments)
         inside = slice(lists.segments[segment, 0], lists.segments[segment + 1, 0])
         ranks = lists.ranks[inside].tolist()
         assert [lists.operands.domain[rank] for rank in ranks].count(names.index(name)) == 8

@@ -30,7 +30,7 @@ BASES = ("pstbloom", "psthash", "betree", "opindex", "kindex", "propagation", "g
 
 
 class Translation(Engine):
-    """Engine that delegates to an engine of conjunctions, and measures the share of translating."""
+    """Engine that delegates to an engine of conjunctions, and measures what translating costs in time and bytes."""
 
     name = "translation"
     summary = "disjunctive normal forms in an engine of conjunctions, PSTBloom by default (Translation)"
