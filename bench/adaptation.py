@@ -61,7 +61,7 @@ def _measure(engine: Engine, events: Events, share_replaced: float) -> Row:
         begin = time.perf_counter()
         reader.match(events)
         times.append(time.perf_counter() - begin)
-    candidates, predicates = reader.effort(events)
+    candidates, predicates = reader.count_effort(events)
     return {
         "variant": "",
         "x": share_replaced,

@@ -65,7 +65,7 @@ def rank_tiers(index: tw.Index) -> tuple[list[Step], RankedIds]:
     encoder = EventEncoder(shard.store.attributes, index._schema)
     encoder.add(EVENT)
     events, scores = encoder.finish(), engine.source.scores
-    sizes = [engine._pending.count + engine._bounds.raised.count, *(size for size, _ in engine.bands())]
+    sizes = [engine._pending.count + engine._bounds.raised.count, *(size for size, _ in engine.list_bands())]
     steps: list[Step] = []
     best: list[tuple[float, int]] = []  # (-score, slot), best first
     for size, tier in zip(sizes, engine.reader().list_tiers(scores.changes), strict=True):

@@ -107,10 +107,10 @@ def warm(
     Example: tellwhen warm auto betree
     """
     from tellwhen.cli.warm_command import compile_kernels
-    from tellwhen.kernels.jit import cache_directory
+    from tellwhen.kernels.jit import find_cache_directory
 
     console = Console(stderr=as_json)  # the standard output is for the JSON
-    directory = cache_directory()
+    directory = find_cache_directory()
     if directory is None:
         fail("no cache directory is writable, so compiled kernels would be lost: set NUMBA_CACHE_DIR")
     for engine in [info.name for info in tw.list_engines()] if every else engines or ["auto"]:

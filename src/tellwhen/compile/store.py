@@ -22,7 +22,7 @@ from tellwhen.compile.program import Code, compile_expression
 from tellwhen.compile.scores import Scores
 from tellwhen.compile.translation import translate_predicates
 from tellwhen.containers.array_names import flatten, select_prefix, unflatten
-from tellwhen.containers.batches import Typical
+from tellwhen.containers.batches import EncodedSample
 from tellwhen.containers.growing import Growing, make_growing, take_views
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, U8, Predicates, Snapshot, Subscriptions
 from tellwhen.language.ast import Expr
@@ -80,7 +80,7 @@ class Store:
         self.version = 0
         self.removed = 0  # number of slots
         self.relabellings = 0  # number of domains that were relabelled
-        self._typical = Typical()
+        self._typical = EncodedSample()
 
     def __len__(self) -> int:
         """Return the number of slots, including removed ones."""
@@ -100,7 +100,7 @@ class Store:
             self.removed,
         )
 
-    def typical(self) -> Typical:
+    def typical(self) -> EncodedSample:
         """Return the typical events, encoded as points of this store."""
         return self._typical
 
@@ -193,7 +193,7 @@ class Store:
         known = died.data[: died.count if count is None else count]
         return np.flatnonzero(known > (self.version if version is None else version)).astype(np.int32)
 
-    def set_typical(self, typical: Typical) -> None:
+    def set_typical(self, typical: EncodedSample) -> None:
         """Set the typical events, by which engines choose what to test first."""
         self._typical = typical
 

@@ -24,8 +24,8 @@ class Marginals(NamedTuple):
     share: F64  # |0.3 0.6|0.1 ...    of the events that have this point
 
 
-class Typical:
-    """The events to expect: a weighted sample of them, and the frequency of each of their points."""
+class EncodedSample:
+    """A weighted sample of the events to expect, with the frequency of each point in it."""
 
     def __init__(self, events: Events = NO_EVENTS, weight: F64 | None = None) -> None:
         self._events = events
@@ -33,12 +33,12 @@ class Typical:
 
     @property
     def has_sample(self) -> bool:
-        """Return whether there is a sample."""
+        """Whether the sample has events, so that frequencies are known."""
         return len(self._weight) > 0
 
     @property
     def events(self) -> Events:
-        """The sample, for joint frequencies."""
+        """The sampled events, which show the values that occur together; see `marginals` for single values."""
         return self._events
 
     @property
@@ -61,7 +61,7 @@ class Typical:
         )
 
     def marginals_if_known(self, domains: int) -> Marginals | None:
-        """Compute `marginals`, or return None without a sample."""
+        """Return `marginals(domains)`, or None if the sample is empty."""
         return self.marginals(domains) if self.has_sample else None
 
 

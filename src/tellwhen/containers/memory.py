@@ -9,7 +9,7 @@ from typing import Any
 
 
 @cache
-def _trim() -> Any:
+def _find_malloc_trim() -> Any:
     with suppress(OSError, AttributeError):
         return ctypes.CDLL(None).malloc_trim
     return None
@@ -20,6 +20,6 @@ def release_memory() -> None:
 
     glibc keeps what lies between live arrays, which is several times the size of an index.
     """
-    trim = _trim()
+    trim = _find_malloc_trim()
     if trim is not None:
         trim(0)

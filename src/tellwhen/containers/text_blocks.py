@@ -87,7 +87,7 @@ class CompressedTexts:
         raw, ends = self._block(state, i // TEXTS_PER_BLOCK)
         return raw[ends[i % TEXTS_PER_BLOCK] : ends[i % TEXTS_PER_BLOCK + 1]].decode()
 
-    def align(self, count: int) -> None:
+    def resize(self, count: int) -> None:
         """Change the number of texts to `count`: drop the last ones or append empty ones."""
         before, _, start, blocks, _ = self._state
         # An interrupt in `extend` may have left a block whose texts are still among the last ones: it is dropped.
@@ -111,7 +111,7 @@ class CompressedTexts:
         return after
 
     def adopt(self, other: CompressedTexts | Texts | NoTexts, which: I32) -> None:
-        """Append the texts of `other` at the indexes `which`."""
+        """Append those texts of `other` whose indexes are `which`."""
         self.extend([other[i] for i in which.tolist()])
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -148,7 +148,8 @@ class NoTexts:
             "this index stores no texts (texts=False), so it cannot show an expression; build it with texts=True"
         )
 
-    def align(self, count: int) -> None:
+    def resize(self, count: int) -> None:
+        """Set the number of texts."""
         self._count = count
 
     def select(self, which: I32) -> NoTexts:

@@ -42,7 +42,7 @@ class Texts:
         start = self._start.data
         return self._data.data[start[i] : start[i + 1]].tobytes()
 
-    def align(self, count: int) -> None:
+    def resize(self, count: int) -> None:
         """Change the number of texts to `count`: drop the last ones or append empty ones."""
         missing = max(0, count - len(self))
         self._start.extend(np.full(missing, self._start.view[-1]))
@@ -64,7 +64,7 @@ class Texts:
     def locate(self, begin: int, end: int, wanted: Texts) -> tuple[I64, U8]:
         """Locate every text of `wanted` in the sorted texts begin:end.
 
-        Return how many of these are not greater, and 1 where the last of them is equal.
+        Return for every wanted text how many of these are not greater, and 1 if the last of them is equal, else 0.
         """
         at, known = np.empty(len(wanted), dtype=np.int64), np.empty(len(wanted), dtype=np.uint8)
         locate_texts(*self.arrays(), begin, end, *wanted.arrays(), at, known)
@@ -84,7 +84,7 @@ class Texts:
         return made
 
     def adopt(self, other: Texts, which: I32) -> None:
-        """Append the texts of `other` at the indexes `which`."""
+        """Append those texts of `other` whose indexes are `which`."""
         start, bytes_ = gather(other._start.view, which)
         self._start.extend(start[1:] + self._data.count)
         self._data.extend(other._data.view[bytes_])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tellwhen.compile.dictionary import LabelMoves
 from tellwhen.compile.scores import Scores
-from tellwhen.containers.batches import Typical
+from tellwhen.containers.batches import EncodedSample
 from tellwhen.kernels.arrays import F64, I32, U8, Events, Matches, Snapshot
 
 INDEX_AT_ONCE = 10_000
@@ -35,7 +35,7 @@ class Source(Protocol):
     def snapshot(self) -> Snapshot:
         """Return the predicates and subscriptions as they are now."""
 
-    def typical(self) -> Typical:
+    def typical(self) -> EncodedSample:
         """Return typical events. They decide in which order engines test, and never what matches."""
 
     def is_presence(self) -> NDArray[np.bool_]:
@@ -100,8 +100,8 @@ class Reader(ABC):
         return [Tier(self, np.inf, 0)]
 
 
-class Share(NamedTuple):
-    """The number of subscriptions that an engine finds in one way."""
+class AccessPath(NamedTuple):
+    """One way in which an engine finds subscriptions, with the number of subscriptions that it finds so."""
 
     subscriptions: int
     how: str
@@ -174,7 +174,7 @@ class Engine(ABC):
         return f"{self.name}:{text}" if text else self.name
 
     @property
-    def named(self) -> Engine:
+    def named_engine(self) -> Engine:
         """The engine that `spec` names, if this engine adds a second engine to it; else this engine."""
         return self
 
@@ -209,8 +209,11 @@ class Engine(ABC):
     def rebuild(self) -> None:
         """Index all live slots again, for other typical events or at the user's request."""
 
-    def move(self, moves: Sequence[tuple[int, LabelMoves]]) -> None:
-        """Relabel the points of some domains, one relabelling after the other."""
+    def relabel(self, moves: Sequence[tuple[int, LabelMoves]]) -> None:
+        """Replace the points of some domains by new ones, because labels were added between old ones.
+
+        Apply the moves in their order; each has the number of a domain.
+        """
         self.rebuild()
 
     def is_due(self) -> bool:
@@ -247,12 +250,12 @@ class Engine(ABC):
     def stats(self) -> dict[str, Any]:
         """Return sizes and counts. `bytes` is what the engine needs besides the store."""
 
-    def list_shares(self) -> list[Share]:
-        """Return each way in which subscriptions are found, with the number of subscriptions."""
-        return [Share(len(self), "are indexed")]
+    def list_access_paths(self) -> list[AccessPath]:
+        """Return the ways in which events find subscriptions, each with its number of subscriptions."""
+        return [AccessPath(len(self), "are indexed")]
 
-    def bands(self) -> list[tuple[int, float]]:
-        """Return (size, highest score) of the sets of slots that `top_k` matches one after the other."""
+    def list_bands(self) -> list[tuple[int, float]]:
+        """Return (size, highest score) of each band, in the order in which `top_k` searches the bands."""
         return []
 
     def find_always_tested(self) -> I32:

@@ -126,7 +126,7 @@ class Ids:
         Ids that the change had not appended yet are blank; their slots are not live.
         """
         self.ordinals.align(count, next_ordinal)
-        self._text.align(count)
+        self._text.resize(count)
         for column in (self._is_int, self._number):
             column.reserve(max(0, count - column.count))
             column.data[column.count : count] = 0

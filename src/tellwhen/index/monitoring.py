@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tellwhen.index.mismatches import describe_mismatch
-from tellwhen.index.sampling import EventSample
+from tellwhen.index.sampling import MatchedEventSample
 from tellwhen.index.state import Contents, State
 from tellwhen.language.schema import Schema
 
@@ -27,7 +27,7 @@ class EventMonitor:
         self._contents = contents
         self._schema = schema
         self._find_missing = find_missing
-        self.sample = EventSample()
+        self.sample = MatchedEventSample()
         self._reported_attributes: set[str] = set()
 
     def record(self, event: Mapping[str, Any], mismatches: Mapping[str, int], state: State) -> None:

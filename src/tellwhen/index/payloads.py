@@ -137,12 +137,12 @@ class Payloads:
     def extend(self, first: int, texts: Sequence[str]) -> None:
         """Append the JSON of new slots, from slot `first` on; empty for a slot without a payload."""
         if any(texts):
-            self._texts.align(first)
+            self._texts.resize(first)
             self._texts.extend(texts)
 
     def align(self, count: int) -> None:
         """Drop the payloads of slots from `count` on, after an undone change."""
-        self._texts.align(min(count, len(self._texts)))
+        self._texts.resize(min(count, len(self._texts)))
 
     def select(self, slots: I32) -> Payloads:
         """Return the payloads of these slots, which become slots 0, 1, 2, ..."""

@@ -34,7 +34,7 @@ TEXT_LENGTH_MAX, LIST_LENGTH_MAX, VALUES_PER_EVENT_MAX, NESTING_MAX = 1_000, 64,
 """Limits of a recorded event: characters of a text, members of a list, values in total, and levels of nesting."""
 
 
-class EventSample:
+class MatchedEventSample:
     """Thread-tolerant sample of matched events. Counts may be off by a few under concurrency."""
 
     def __init__(self) -> None:

@@ -77,7 +77,7 @@ class Shard:
     @property
     def engine(self) -> Engine:
         """The named engine. `engines` is the same, or the named engine together with one for other expressions."""
-        return self.engines.named
+        return self.engines.named_engine
 
     def set_profile(self, profile: Profile) -> None:
         """Set the profile, which must not change any more. The engine reads it the next time it builds its index."""
@@ -152,7 +152,7 @@ class Shard:
         if len(slots) < len(self.store) - first:
             self._remove(np.setdiff1d(np.arange(first, len(self.store), dtype=np.int32), slots))
         if moves:
-            self.engines.move(moves)
+            self.engines.relabel(moves)
         self.engines.insert(slots)
         replaced_slots = np.array(sorted(replaced), dtype=np.int32)
         if replaced:
@@ -340,7 +340,7 @@ class Shard:
         self.store.rewind(mark.store)
         self.set_profile(mark.profile)
         self.ids.align(len(self.store), self.store.find_alive(), mark.next_ordinal)
-        self.texts.align(len(self.store))
+        self.texts.resize(len(self.store))
         self.payloads.align(len(self.store))
         if self._has_engine_changed:
             self._slots = None

@@ -167,7 +167,7 @@ def describe_engine(shard: Shard, has_room_to_merge: bool) -> EngineDescription:
         engine=engines.spec,
         subscriptions=len(engines),
         parts=_list_parts(shard),
-        bands=engines.bands(),
+        bands=engines.list_bands(),
         over_budget=len(engines) - len(shard.engine),
         always_tested=[shard.ids[slot] for slot in engines.find_always_tested().tolist()],
         expected_candidates=_count_expected_candidates(shard),
@@ -184,13 +184,13 @@ def _list_parts(shard: Shard) -> list[EnginePart]:
     named: Counter[str] = Counter()
     others = []
     domains = shard.store.attributes.domains
-    for share in shard.engines.list_shares():
-        if share.domain < 0:
-            others.append(EnginePart(share.subscriptions, share.how))
+    for path in shard.engines.list_access_paths():
+        if path.domain < 0:
+            others.append(EnginePart(path.subscriptions, path.how))
         else:
-            domain = domains[share.domain]
+            domain = domains[path.domain]
             pattern = "a pattern of " if domain.kind == "pattern" else ""
-            named[f"{share.how} {pattern}{get_display_name(domain.attribute)}"] += share.subscriptions
+            named[f"{path.how} {pattern}{get_display_name(domain.attribute)}"] += path.subscriptions
     parts = [EnginePart(count, lookup) for lookup, count in named.most_common(ATTRIBUTES_SHOWN)]
     if len(named) > ATTRIBUTES_SHOWN:
         rest = sum(named.values()) - sum(part.subscriptions for part in parts)

@@ -6,7 +6,7 @@ from typing import Any
 
 from tellwhen.encode.computed import find_argument_families
 from tellwhen.index.ids import Id
-from tellwhen.index.sampling import EventSample
+from tellwhen.index.sampling import MatchedEventSample
 from tellwhen.index.state import Contents
 from tellwhen.inspect.attribute_coverage import (
     AttributeCoverage,
@@ -35,7 +35,7 @@ class Inspection:
     {'price': 'number', 'city': 'string'}
     """
 
-    def __init__(self, contents: Contents, schema: Schema, sample: EventSample) -> None:
+    def __init__(self, contents: Contents, schema: Schema, sample: MatchedEventSample) -> None:
         self._contents = contents
         self._schema = schema
         self._sample = sample

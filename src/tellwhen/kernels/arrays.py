@@ -84,7 +84,11 @@ class Subscriptions(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """The store at one moment. It never changes: arrays grow behind its end, and a removal has a later version."""
+    """The store at one moment. It never changes.
+
+    Later additions are appended behind the ends of its arrays. A later removal writes a `died` version that is greater
+    than `version`, so the slot still counts as alive here.
+    """
 
     predicates: Predicates
     subscriptions: Subscriptions

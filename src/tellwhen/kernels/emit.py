@@ -12,7 +12,7 @@ def emit(slot, snapshot, stamps, out, written):
     """Write the slot of a conjunction, unless it was removed or already written for this event. Return the new end.
 
     -1 - slot marks a slot of several conjunctions. stamps[slot] is the time of its last write, and stamps[-1] is the
-    clock, which `next_event` advances. So nothing needs clearing between events.
+    clock, which `advance_clock` advances. So nothing needs clearing between events.
     """
     if slot < 0:
         slot = -1 - slot
@@ -36,6 +36,6 @@ def emit_slots(first, end, slots, snapshot, out, written):
 
 
 @inline
-def next_event(stamps):
+def advance_clock(stamps):
     """Advance the clock of `stamps`, which counts events over the life of the array."""
     stamps[-1] += 1

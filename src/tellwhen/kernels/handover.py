@@ -31,7 +31,7 @@ from tellwhen.kernels.arrays import I64, ArrayLayout
 
 
 class _Leaf(NamedTuple):
-    """A field of a kind that is not a kind itself: an array, or an int if `dimensions` is 0."""
+    """An array field of a kind, or an int field if `dimensions` is 0. Other fields are nested kinds."""
 
     name: str
     dtype: np.dtype[Any]
@@ -44,7 +44,7 @@ class _Leaf(NamedTuple):
 
 @cache
 def _read_fields(kind: Any) -> list[tuple[str, Any]]:
-    """Return the fields of a kind, each with its `_Leaf` or its nested kind."""
+    """Return (name, field) for the fields of a NamedTuple class; a field is a `_Leaf` or a nested class."""
     fields: list[tuple[str, Any]] = []
     for name, hint in get_type_hints(kind, include_extras=True).items():
         if hint is int:
@@ -88,12 +88,15 @@ def _iterate_words(value: Any) -> Iterator[int]:
             yield from item.shape
 
 
-def array_like(sizes: Any) -> Any:
-    """Allocate a kind from its lengths: `sizes` has a length in place of each array, to which a quarter is added."""
+def allocate_arrays(sizes: Any) -> Any:
+    """Allocate the arrays of a NamedTuple, filled with zeros.
+
+    `sizes` has a length in place of each array. The arrays are longer by a quarter.
+    """
     kind: Any = type(sizes)
     return kind(
         *(
-            np.zeros(size * 5 // 4 + 1, dtype=field.dtype) if isinstance(field, _Leaf) else array_like(size)
+            np.zeros(size * 5 // 4 + 1, dtype=field.dtype) if isinstance(field, _Leaf) else allocate_arrays(size)
             for (_, field), size in zip(_read_fields(kind), sizes, strict=True)
         )
     )

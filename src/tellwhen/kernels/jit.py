@@ -40,7 +40,7 @@ SLOW_SECONDS = 1.0
 # the cache on disk
 
 
-def _list_places() -> Iterator[Path]:
+def _list_directories() -> Iterator[Path]:
     """Yield the directories to cache in, in order of preference.
 
     NUMBA_CACHE_DIR, beside the code, the user's cache, and a directory of this user's for temporary files.
@@ -72,7 +72,7 @@ def _is_temporary(directory: Path) -> bool:
 
 
 def _is_private(directory: Path) -> bool:
-    """Return whether only this user can write to the directory: what is loaded from a cache is run."""
+    """Return whether only this user can write to the directory. Code from a cache is executed, so others must not."""
     if not hasattr(os, "getuid"):
         return True
     status = directory.stat()
@@ -80,17 +80,17 @@ def _is_private(directory: Path) -> bool:
 
 
 @cache
-def _find_writable_place() -> Path | None:
-    for place in _list_places():
-        if _is_writable(place) and (not _is_temporary(place) or _is_private(place)):
-            return place
+def _find_writable_directory() -> Path | None:
+    for directory in _list_directories():
+        if _is_writable(directory) and (not _is_temporary(directory) or _is_private(directory)):
+            return directory
     return None
 
 
-def cache_directory() -> Path | None:
+def find_cache_directory() -> Path | None:
     """Return the directory of compiled kernels, or None if no directory is writable."""
-    place = _find_writable_place()
-    return None if place is None else place / "kernels"
+    directory = _find_writable_directory()
+    return None if directory is None else directory / "kernels"
 
 
 @cache
@@ -127,17 +127,17 @@ def _list_imports(file: Path) -> list[Path]:
 @cache
 def _find_directory(file: Path) -> Path | None:
     """Return the cache directory of a module's kernels, or None if no directory is writable."""
-    place = _find_writable_place()
-    if place is None:
+    writable = _find_writable_directory()
+    if writable is None:
         return None
     name = Path("kernels") / f"{file.parents[1].name}-{file.parent.name}-{file.stem}-{_fingerprint(file)}"
-    for other in _list_places():
+    for other in _list_directories():
         # Compiled ahead of time, in an image perhaps, where nothing can be written now. Numba insists on writing.
-        if other == place:
+        if other == writable:
             break
-        if (other / name).is_dir() and not (place / name).exists():
-            _copy(other / name, place / name)
-    return place / name
+        if (other / name).is_dir() and not (writable / name).exists():
+            _copy(other / name, writable / name)
+    return writable / name
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -182,7 +182,7 @@ class _Notice(event.Listener):
         self._has_logged = True
         log.warning(
             "tellwhen: compiling kernels, once on this machine; `tellwhen warm` does it ahead of time (cache: %s)",
-            _find_writable_place() or "none, since no directory can be written: set NUMBA_CACHE_DIR",
+            _find_writable_directory() or "none, since no directory can be written: set NUMBA_CACHE_DIR",
         )
 
 
@@ -198,23 +198,23 @@ def _compile(function: Callable[..., Any], **options: Any) -> Any:
         compiled = numba.njit(cache=directory is not None, nogil=True, **options)(function)
     finally:
         config.CACHE_DIR = before
-    _unify_literals(compiled)
+    _compile_once_for_all_numbers(compiled)
     return compiled
 
 
-def _unify_literals(compiled: Any) -> None:
-    """Compile a function once for all numbers.
+def _compile_once_for_all_numbers(compiled: Any) -> None:
+    """Make Numba compile a function for the type of a constant argument, not once more for each constant.
 
-    Numba would also compile it for each constant argument, and then, in most cases, not use that version, because type
-    inference starts with the constant and ends with a number.
+    In most cases Numba would not use the version for a constant, because type inference starts with the constant and
+    ends with its type.
     """
     template_of = compiled.get_call_template
 
-    def of_types(arguments: Iterable[Any], named: Mapping[str, Any]) -> Any:
+    def get_template(arguments: Iterable[Any], named: Mapping[str, Any]) -> Any:
         named = {name: types.unliteral(type_) for name, type_ in named.items()}
         return template_of([types.unliteral(type_) for type_ in arguments], named)
 
-    compiled.get_call_template = of_types
+    compiled.get_call_template = get_template
 
 
 def kernel(function: Callable[..., Any]) -> Any:

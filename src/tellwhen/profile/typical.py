@@ -10,7 +10,7 @@ import numpy as np
 
 from tellwhen.compile.attributes import FAMILY_BY_KIND, Attribute, DomainKind
 from tellwhen.compile.store import Store
-from tellwhen.containers.batches import Marginals, Typical, sort_by_domain
+from tellwhen.containers.batches import EncodedSample, Marginals, sort_by_domain
 from tellwhen.encode.events import EventEncoder, find_points
 from tellwhen.kernels.arrays import F64, I32, I64, Events
 from tellwhen.language.computation import compute_value, get_term
@@ -26,7 +26,7 @@ Entries = tuple[I32, I64, F64]
 """Domains, points on them, and the shares of the events that have each."""
 
 
-class TypicalEvents(Typical):
+class TypicalEvents(EncodedSample):
     """The events of a profile, encoded for a store on first use, and cached.
 
     The points of strings depend on the constants in use. So everything is encoded again once the number of predicates

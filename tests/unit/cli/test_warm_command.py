@@ -117,7 +117,7 @@ def test_warm_says_what_it_did():
 
 
 def test_without_a_cache_warm_says_so(monkeypatch):
-    monkeypatch.setattr("tellwhen.kernels.jit.cache_directory", lambda: None)
+    monkeypatch.setattr("tellwhen.kernels.jit.find_cache_directory", lambda: None)
     done = CliRunner().invoke(app, ["warm"])
     assert done.exit_code == 1
     assert "NUMBA_CACHE_DIR" in done.output

@@ -30,7 +30,7 @@ def test_texts_come_back_whatever_is_done_to_them():
             known += fresh
         elif choice < 0.75:
             count = rng.randint(0, len(known) + 9)
-            texts.align(count)
+            texts.resize(count)
             known = (known + [""] * 9)[:count] if count > len(known) else known[:count]
             known += [""] * (count - len(known))
         elif choice < 0.85:
@@ -67,7 +67,7 @@ def test_an_interrupt_leaves_no_half_block(line):
             texts.extend(known[100:])
     finally:
         sys.settrace(None)
-    texts.align(100)
+    texts.resize(100)
     assert texts_of(texts) == known[:100]
     texts.extend(known[100:])
     assert texts_of(texts) == known
@@ -91,7 +91,7 @@ def test_a_reader_in_the_middle_of_a_block_that_is_dropped():
         def decompress(self, *given, **named):
             raw = self.codec.decompress(*given, **named)
             texts._codec = self.codec
-            texts.align(100)
+            texts.resize(100)
             texts.extend([f"z{i}" for i in range(60)])
             return raw
 

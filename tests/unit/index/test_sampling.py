@@ -4,13 +4,13 @@ import pyarrow as pa
 import pytest
 
 import tellwhen as tw
-from tellwhen.index.sampling import SAMPLED_EVENTS_MAX, EventSample
+from tellwhen.index.sampling import SAMPLED_EVENTS_MAX, MatchedEventSample
 
 pytestmark = pytest.mark.late
 
 
 def test_recent_events_are_a_bounded_sample():
-    sample = EventSample()
+    sample = MatchedEventSample()
     event = {"x": 1}
     sample.record(event)
     event["x"] = 2  # the user's own, afterwards

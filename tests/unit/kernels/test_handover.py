@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tellwhen.kernels.arrays import I32, I64, U8, I32Matrix
-from tellwhen.kernels.handover import array_like, borrow, pack, unpack
+from tellwhen.kernels.handover import allocate_arrays, borrow, pack, unpack
 from tellwhen.kernels.jit import kernel
 
 
@@ -149,7 +149,7 @@ def test_kernels_alone_unpack():
 
 
 def test_scratch_is_zero_and_long_enough():
-    arrays = array_like(Pair(start=10, slot=0))
+    arrays = allocate_arrays(Pair(start=10, slot=0))
     assert [array.dtype for array in arrays] == [np.int64, np.int32]
     assert len(arrays.start) >= 10
     assert len(arrays.slot) >= 1

@@ -9,7 +9,7 @@ import pytest
 
 import tellwhen as tw
 from tellwhen.compile.store import Store
-from tellwhen.containers.batches import Typical
+from tellwhen.containers.batches import EncodedSample
 from tellwhen.encode.events import encode
 from tellwhen.engines.shared import selectivity
 from tellwhen.language.schema import Schema
@@ -155,14 +155,14 @@ def test_shares_are_those_of_the_oracle(seed):
     store = profile_store(events, *texts)
     assert list_satisfying_shares(store) == pytest.approx(exact)
     # The same from a sample alone, as an engine over a bare store may be given.
-    store.set_typical(Typical(encode(events, store.attributes, store.schema)[0]))
+    store.set_typical(EncodedSample(encode(events, store.attributes, store.schema)[0]))
     assert list_satisfying_shares(store) == pytest.approx(exact)
 
 
 def test_a_sample_alone_has_carried_domains_once():
     store = make_store("a = 1", "b = 1")
     events = encode([{"a": [1, 2, 3]}, {"a": 1, "b": 1}], store.attributes, store.schema)[0]
-    store.set_typical(Typical(events, np.array([3.0, 1.0])))
+    store.set_typical(EncodedSample(events, np.array([3.0, 1.0])))
     assert frequency(store) == {("a", "int"): 1.0, ("b", "int"): 0.25}
     add(store, "c = 1")
     assert frequency(store) == {("a", "int"): 1.0, ("b", "int"): 0.25, ("c", "int"): 0.0}

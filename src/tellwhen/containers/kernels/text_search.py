@@ -11,7 +11,8 @@ from tellwhen.kernels.jit import kernel
 def locate_texts(start, data, begin, end, wanted_start, wanted, at, known):
     """Locate the wanted texts in the sorted texts begin:end.
 
-    at[k] of these are not greater than wanted text k, and known[k] is 1 if the last of them is equal.
+    Set at[k] to the number of texts in begin:end that are not greater than wanted text k, and known[k] to 1 if the last
+    of these is equal to it, else to 0.
     """
     for k in range(wanted_start.size - 1):
         first, size = wanted_start[k], wanted_start[k + 1] - wanted_start[k]

@@ -95,8 +95,9 @@ node is false, or NONE."""
 class ATreeIndex(NamedTuple):
     """The graph laid out for matching. Predicates are numbered as in the store, inner nodes level by level.
 
-    Some inner nodes are *found*: links lead to them from below. The rest are only *asked*: an AND that was found
-    evaluates them. Likewise, some predicates are found by stabbing, and the rest are tested where a node asks.
+    Some inner nodes are *reached*: links lead to them from below. The rest are evaluated *on demand*: only when the
+    evaluation of another node needs their result. Likewise, some predicates are found by stabbing, and the rest are
+    tested on demand.
     """
 
     stabbing: Stabbing  # its members are predicates
@@ -124,7 +125,7 @@ class ATreeScratch(NamedTuple):
     groups: U64  # a bit for every word of `marks` that is not zero
     leading: I32  # the satisfied predicates whose record has slots or links
     queue: I32  # the queued nodes of one level
-    asked: I32  # a stack of nodes that are being evaluated on demand
+    node_stack: I32  # a stack of nodes that are being evaluated on demand
     next_test: I64  # by entry of the stack: the next of its tests
     signature: I64  # by inner node: the signature of its last result; the last element is the clock
     effort: I64

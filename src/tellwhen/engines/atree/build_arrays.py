@@ -20,18 +20,18 @@ class InnerNodes(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """Working arrays of `mark_found_nodes`."""
+    """The state of `mark_reached_nodes`: its input and output flags, and the estimated work on demand."""
 
-    is_found: Flags  # by inner node: do links lead to it?
-    is_leaf_found: Flags  # by predicate: must it be found by stabbing?
-    asks: F64  # by inner node: how often an event asks it, expected; zero before
-    leaf_asks: F64  # by predicate: how often an event asks it, expected; zero before
+    is_reached: Flags  # by inner node: do links lead to it?
+    is_leaf_stabbed: Flags  # by predicate: must the stabbing index find it?
+    evaluations: F64  # by inner node: expected evaluations on demand per event; zero before
+    leaf_tests: F64  # by predicate: expected tests on demand per event; zero before
 
 
-class FoundNodes(NamedTuple):
-    """The nodes that links lead to from below, and the predicates that are stabbed; the rest are only asked."""
+class EvaluationPlan(NamedTuple):
+    """The inner nodes that links lead to, and the predicates that are stabbed; the rest are evaluated on demand."""
 
-    is_found: Flags  # by inner node
+    is_reached: Flags  # by inner node
     is_stabbed: Flags  # by predicate
 
 
@@ -43,7 +43,7 @@ class Propagation(NamedTuple):
 
 
 class Records(NamedTuple):
-    """The records of all predicates and inner nodes, as in `ATreeIndex`."""
+    """The tests, slots and links of all predicates and inner nodes; `words` becomes `ATreeIndex.words`."""
 
     sizes: I64Matrix  # [records, RECORD]: the final number of tests, slots and links
     start: I64  # |0|5|9|     record r is words[start[r]:start[r+1]]

@@ -19,7 +19,7 @@ from tellwhen.engines.atree.arrays import (
     TESTS,
     ATreeIndex,
 )
-from tellwhen.engines.atree.build_arrays import FoundNodes, InnerNodes, Propagation, Reach, Records
+from tellwhen.engines.atree.build_arrays import EvaluationPlan, InnerNodes, Propagation, Reach, Records
 from tellwhen.engines.atree.forest import ForestBuilder
 from tellwhen.engines.atree.kernels.layout import (
     COST_RATIO,
@@ -27,7 +27,7 @@ from tellwhen.engines.atree.kernels.layout import (
     choose_access_children,
     compute_chances,
     count_links,
-    mark_found_nodes,
+    mark_reached_nodes,
     sort_tests,
     write_links,
     write_slots,
@@ -50,14 +50,17 @@ class Switches(NamedTuple):
 def lay_out_index(
     forest: ForestBuilder, snapshot: Snapshot, slots: I32, roots: I32, chances: F64, switches: Switches
 ) -> ATreeIndex:
-    """Lay out the index of a forest: roots[k] is the node of slots[k], chances[p] the probability of predicate p."""
+    """Convert a forest to the arrays for matching.
+
+    roots[k] is the node of slots[k], or ALWAYS or IMPOSSIBLE; chances[p] is the probability of predicate p.
+    """
     nodes = forest.forest.nodes[: forest.forest.counters[NODE_END]]
     kind, predicates = nodes[:, KIND], len(snapshot.predicates.domain)
     inner = _number_inner_nodes(forest, nodes, chances, switches)
     is_node = roots >= 0
     source = np.where(kind == LEAF, nodes[:, ATOMS], predicates + inner.number)[roots[is_node]]
-    found = _find_found_nodes(forest, inner, source, chances, switches)
-    records = _write_records(forest, inner, source, slots[is_node], chances, found, switches)
+    plan = _plan_evaluation(forest, inner, source, chances, switches)
+    records = _write_records(forest, inner, source, slots[is_node], chances, plan, switches)
     is_or = (kind[inner.order] == OR_NODE).astype(np.uint8)
     is_read = np.zeros(len(is_or) // 64 + 1, dtype=np.uint64)
     sort_tests(pack(records), is_or, chances, inner.chance, is_read)
@@ -69,7 +72,7 @@ def lay_out_index(
     levels, sizes = nodes[inner.order, LEVEL], records.sizes[:predicates]
     return ATreeIndex(
         build_predicate_stabbing(
-            snapshot.predicates, snapshot.domains, leaves[found.is_stabbed[leaves]], switches.in_one_tree
+            snapshot.predicates, snapshot.domains, leaves[plan.is_stabbed[leaves]], switches.in_one_tree
         ),
         records.start,
         records.words,
@@ -95,21 +98,21 @@ def _number_inner_nodes(forest: ForestBuilder, nodes: I32Matrix, leaf_chance: F6
     return numbered
 
 
-def _find_found_nodes(
+def _plan_evaluation(
     forest: ForestBuilder, inner: InnerNodes, source: I64, leaf_chance: F64, switches: Switches
-) -> FoundNodes:
-    """Decide which nodes are found by links and by stabbing, and which are only asked."""
+) -> EvaluationPlan:
+    """Decide which inner nodes links lead to and which predicates are stabbed; the rest are evaluated on demand."""
     nodes, predicates = len(inner.order), len(leaf_chance)
     if not (switches.zero_suppression and switches.on_demand):
-        return FoundNodes(np.ones(nodes, dtype=np.bool_), np.ones(predicates, dtype=np.bool_))
+        return EvaluationPlan(np.ones(nodes, dtype=np.bool_), np.ones(predicates, dtype=np.bool_))
     reach = Reach(
         np.zeros(nodes, dtype=np.bool_), np.zeros(predicates, dtype=np.bool_), np.zeros(nodes), np.zeros(predicates)
     )
-    reach.is_found[source[source >= predicates] - predicates] = True
-    reach.is_leaf_found[source[source < predicates]] = True
-    mark_found_nodes(forest.packed.addresses, pack(inner), leaf_chance, pack(reach))
-    is_rare = leaf_chance <= np.maximum(FREQUENT_CHANCE, COST_RATIO * reach.leaf_asks)
-    return FoundNodes(reach.is_found, reach.is_leaf_found | is_rare)
+    reach.is_reached[source[source >= predicates] - predicates] = True
+    reach.is_leaf_stabbed[source[source < predicates]] = True
+    mark_reached_nodes(forest.packed.addresses, pack(inner), leaf_chance, pack(reach))
+    is_rare = leaf_chance <= np.maximum(FREQUENT_CHANCE, COST_RATIO * reach.leaf_tests)
+    return EvaluationPlan(reach.is_reached, reach.is_leaf_stabbed | is_rare)
 
 
 def _write_records(
@@ -118,12 +121,12 @@ def _write_records(
     source: I64,
     slots: I32,
     leaf_chance: F64,
-    found: FoundNodes,
+    plan: EvaluationPlan,
     switches: Switches,
 ) -> Records:
     """Write the records of all predicates and inner nodes; slots[k] belongs to record source[k]."""
     propagation = Propagation(int(switches.on_demand), int(not switches.zero_suppression))
-    arguments = forest.packed.addresses, pack(inner), leaf_chance, pack(found), pack(propagation)
+    arguments = forest.packed.addresses, pack(inner), leaf_chance, pack(plan), pack(propagation)
     sizes = np.zeros((len(leaf_chance) + len(inner.order), RECORD), dtype=np.int64)
     sizes[:, SLOTS] = np.bincount(source, minlength=len(sizes))
     count_links(*arguments, sizes)

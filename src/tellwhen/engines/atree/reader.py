@@ -23,7 +23,7 @@ def make_reader(
         groups=inner // 4096 + 1,
         leading=len(index.record_start) - inner,
         queue=inner + 1,
-        asked=levels + 1,
+        node_stack=levels + 1,
         next_test=levels + 1,
         signature=inner + 1,
         effort=2,

@@ -117,8 +117,8 @@ def check_index(index: ATreeIndex, slots: I32, snapshot: Snapshot) -> None:
     predicates = len(index.record_start) - 1 - inner
     indexed = index.always.tolist()
     leads_to: set[int] = set()
-    found: set[int] = set()
-    asked: set[int] = set()
+    read_nodes: set[int] = set()
+    on_demand: set[int] = set()
     for source, (begin, end) in enumerate(itertools.pairwise(index.record_start.tolist())):
         record = index.words[begin:end].tolist()
         tests = record[RECORD : RECORD + record[TESTS]]
@@ -135,12 +135,12 @@ def check_index(index: ATreeIndex, slots: I32, snapshot: Snapshot) -> None:
         for test in tests:
             assert test >= 0 or ~test % inner < node, "a node is tested before it is known"
             if test < 0:
-                (asked if ~test >= inner else found).add(~test % inner)
+                (on_demand if ~test >= inner else read_nodes).add(~test % inner)
     possible = slots[snapshot.subscriptions.kind[slots] != NEVER]
     assert sorted(indexed) == sorted(possible.tolist()), "a slot is missing, or there twice"
-    assert leads_to.isdisjoint(asked), "a node is asked, but links lead to it"
-    assert found <= leads_to, "a node is to be found, but no link leads to it"
-    assert leads_to | asked == set(range(inner)), "a node is neither found nor asked"
-    assert found == {node for node in range(inner) if is_true(index.is_read, node)}, "a result is not kept"
+    assert leads_to.isdisjoint(on_demand), "links lead to a node that is evaluated on demand"
+    assert read_nodes <= leads_to, "no link leads to a node whose noted result is tested"
+    assert leads_to | on_demand == set(range(inner)), "a node is neither reached by links nor evaluated on demand"
+    assert read_nodes == {node for node in range(inner) if is_true(index.is_read, node)}, "a result is not kept"
     assert index.level_start[0] == 0
     assert index.level_start[-1] == inner

@@ -26,7 +26,7 @@ from tellwhen.engines.auto.segments import (
     restore_segments,
 )
 from tellwhen.engines.auto.upkeep import IndexChoice, Merge
-from tellwhen.engines.base import INDEX_AT_ONCE, Engine, MatchCounts, Option, Reader, Share, Source, Undo, Upkeep
+from tellwhen.engines.base import INDEX_AT_ONCE, AccessPath, Engine, MatchCounts, Option, Reader, Source, Undo, Upkeep
 from tellwhen.engines.cover.arrays import CoverIndex
 from tellwhen.engines.cover.kernels.match import match_cover
 from tellwhen.engines.cover.postings import (
@@ -36,7 +36,7 @@ from tellwhen.engines.cover.postings import (
     find_slots_tested_together,
 )
 from tellwhen.engines.cover.verify import check_index
-from tellwhen.engines.shared.bulk import list_pending_share
+from tellwhen.engines.shared.bulk import list_pending_path
 from tellwhen.kernels.arrays import F64, I32
 from tellwhen.kernels.jit import is_compiled
 
@@ -112,7 +112,7 @@ class Auto(Engine):
     def insert(self, slots: I32) -> None:
         self._pending.extend(slots)
         if len(slots) >= self.limits.index_at_once:
-            self._merge_now(self._count_to_merge())
+            self._merge_now(self._count_segments_to_merge())
 
     def delete(self, slots: I32) -> None:
         self._removed += len(slots)
@@ -129,7 +129,7 @@ class Auto(Engine):
             self._merge_now(len(self._segments))
         self.run_upkeep()
 
-    def move(self, moves: Sequence[tuple[int, LabelMoves]]) -> None:
+    def relabel(self, moves: Sequence[tuple[int, LabelMoves]]) -> None:
         self._segments = tuple(segment.relabel(moves) for segment in self._segments)
         self._bounds = self._make_bounds(self._bounds)
         if self._merge is not None:
@@ -151,10 +151,10 @@ class Auto(Engine):
     # merging
 
     def is_due(self) -> bool:
-        return self._count_due() is not None or self._find_undecided() is not None
+        return self._count_due_segments() is not None or self._find_undecided() is not None
 
     def upkeep(self) -> Upkeep | None:
-        count = self._count_due()
+        count = self._count_due_segments()
         if count is not None:
             self._merge = self._create_merge(count)
             return self._merge
@@ -171,7 +171,7 @@ class Auto(Engine):
             least = self.limits.settled_min if is_compiled(match_tree) else self.limits.uncompiled_settled_min
         return next((one for one in self._segments if not one.is_settled and len(one.slots) >= least), None)
 
-    def _count_due(self) -> int | None:
+    def _count_due_segments(self) -> int | None:
         """Count the last segments that must be merged with the pending slots now; None if no merge is due."""
         total = len(self) + self._removed
         if self._removed > max(REMOVED_MIN, total // 4) or (self._is_outdated and self._segments):
@@ -179,11 +179,11 @@ class Auto(Engine):
         if self._bounds.is_disordered and time.monotonic() > self._rests_until:
             return len(self._segments)
         if self._pending.count > self._choose_pending_max():
-            return self._count_to_merge()
+            return self._count_segments_to_merge()
         return None
 
-    def _count_to_merge(self) -> int:
-        """Count the last segments that are merged with the pending slots in the next merge."""
+    def _count_segments_to_merge(self) -> int:
+        """Count the last segments that the next merge of pending slots takes in, whether or not it is due."""
         return count_last_segments(
             self._segments, count_groups_to_merge(count_slots_by_group(self._segments), self._pending.count)
         )
@@ -224,8 +224,8 @@ class Auto(Engine):
             self._rests_until = time.monotonic() + REST_RATIO * merge.seconds
         return True
 
-    def settle(self, before: Segment, after: Segment) -> bool:
-        """Replace a segment by one with its faster index; return False if the segment is gone."""
+    def replace_segment(self, before: Segment, after: Segment) -> bool:
+        """Replace a segment by one with another index of the same slots; return False if the segment is gone."""
         if not any(one is before for one in self._segments):
             return False
         self._segments = tuple(after if one is before else one for one in self._segments)
@@ -269,34 +269,37 @@ class Auto(Engine):
             "bytes": sum(array.nbytes for array in self.arrays().values()),
         }
 
-    def list_shares(self) -> list[Share]:
+    def list_access_paths(self) -> list[AccessPath]:
         found: dict[int, int] = {}
         snapshot = self.source.snapshot()
-        for index in self._list_covers():
+        indexes = self._list_cover_indexes()
+        for index in indexes:
             for domain, slots in find_slots_by_domain(index).items():
                 found[domain] = found.get(domain, 0) + len(select_alive(snapshot, slots))
-        shares = [Share(count, "wait for", domain) for domain, count in found.items()]
-        at_once = sum(len(select_alive(snapshot, find_slots_tested_together(index))) for index in self._list_covers())
+        paths = [AccessPath(count, "wait for", domain) for domain, count in found.items()]
+        at_once = sum(
+            len(select_alive(snapshot, find_slots_tested_together(index))) for index in self._list_cover_indexes()
+        )
         if at_once:
-            shares.append(Share(at_once, "are tested on every event, up to 512 at a time"))
+            paths.append(AccessPath(at_once, "are tested on every event, up to 512 at a time"))
         shared = sum(len(select_alive(snapshot, segment.slots)) for segment in self._segments if segment.is_graph)
         if shared:
             why = ", which is faster here" if self.option["layout"] == FASTEST else ""
-            shares.append(Share(shared, f"are in a graph in which equal parts are one node (atree){why}"))
-        return shares + list_pending_share(len(select_alive(snapshot, self._pending.view)))
+            paths.append(AccessPath(shared, f"are in a graph in which equal parts are one node (atree){why}"))
+        return paths + list_pending_path(len(select_alive(snapshot, self._pending.view)))
 
-    def bands(self) -> list[tuple[int, float]]:
+    def list_bands(self) -> list[tuple[int, float]]:
         bounds = self._bounds
         return [(len(self._segments[place].slots), float(bounds.score[place])) for place in bounds.list_best_first()]
 
     def find_always_tested(self) -> I32:
         is_absent = self._is_often_absent()
-        found = [find_slots_tested_singly(index, is_absent) for index in self._list_covers()]
+        found = [find_slots_tested_singly(index, is_absent) for index in self._list_cover_indexes()]
         slots = np.concatenate([self._pending.view[:0], *found])
         return np.sort(select_alive(self.source.snapshot(), slots))
 
-    def _list_covers(self) -> list[CoverIndex]:
-        """Return the indexes of the segments that have one of `cover`."""
+    def _list_cover_indexes(self) -> list[CoverIndex]:
+        """Return the indexes of all segments that are indexed by `cover`, not by `atree`."""
         return [segment.packed.arrays for segment in self._segments if not segment.is_graph]
 
     def _is_often_absent(self) -> NDArray[np.bool_]:

@@ -24,7 +24,7 @@ def guess_events(snapshot: Snapshot, slots: I32, is_presence: NDArray[np.bool_],
     """Guess `count` events that suit these subscriptions; the result is the same every time."""
     rng = np.random.default_rng(0)
     sample = extract(snapshot, np.sort(rng.choice(slots, min(SAMPLED_SUBSCRIPTIONS, len(slots)), replace=False)))
-    predicate, owner = sample.list_tested_predicates(), _find_owners(sample)
+    predicate, owner = sample.list_tested_predicates(), _find_test_owners(sample)
     order = np.argsort(sample.literals.domain[predicate], kind="stable")
     predicate, owner = predicate[order], owner[order]
     domain = sample.literals.domain[predicate]
@@ -41,8 +41,8 @@ def guess_events(snapshot: Snapshot, slots: I32, is_presence: NDArray[np.bool_],
     return Events(start, domain_of.astype(np.int32), point, point.copy(), np.ones(count, dtype=np.uint8))
 
 
-def _find_owners(sample: Extract) -> I64:
-    """Return the subscription of every tested predicate."""
+def _find_test_owners(sample: Extract) -> I64:
+    """Return for every test of a predicate the subscription that it belongs to, as its position in the sample."""
     owner = np.repeat(np.arange(len(sample.kind)), np.diff(sample.start))
     return owner[mask_predicate_words(sample.kind, sample.start, sample.code)]
 

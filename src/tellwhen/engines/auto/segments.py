@@ -46,7 +46,7 @@ class Segment(NamedTuple):
     worth: float = math.nan
     """The highest score of the slots when they were chosen; NaN if unknown."""
     group: str = ""
-    """Segments of one group were made together, and are merged together."""
+    """The name of the segment's group: the segments that one merge has made, which are also merged together."""
 
     @classmethod
     def create(cls, slots: I32, index: CoverIndex | ATreeIndex, template: Segment | None = None) -> Segment:
@@ -98,7 +98,7 @@ def describe_segments(segments: Sequence[Segment]) -> dict[str, np.ndarray]:
 
 
 def count_slots_by_group(segments: Sequence[Segment]) -> list[int]:
-    """Return the number of slots of every group, in the order of the segments."""
+    """Return the number of slots in all segments of each group, in the order of the segments."""
     counts: dict[str, int] = {}
     for segment in segments:
         counts[segment.group] = counts.get(segment.group, 0) + len(segment.slots)
@@ -106,7 +106,7 @@ def count_slots_by_group(segments: Sequence[Segment]) -> list[int]:
 
 
 def count_last_segments(segments: Sequence[Segment], count: int) -> int:
-    """Count the segments of the last `count` groups."""
+    """Return how many segments the last `count` groups have."""
     groups = list(dict.fromkeys(segment.group for segment in segments))
     return sum(segment.group in groups[len(groups) - count :] for segment in segments)
 
@@ -116,12 +116,17 @@ def make_segment_readers(
 ) -> list[Reader]:
     """Return a reader of each segment, in their order."""
     covers = [segment.packed for segment in segments if not segment.is_graph]
-    of_covers = iter(make_readers(covers, snapshot, match_counts) if covers else [])
-    return [make_reader(one.packed, snapshot, match_counts) if one.is_graph else next(of_covers) for one in segments]
+    cover_readers = iter(make_readers(covers, snapshot, match_counts) if covers else [])
+    return [
+        make_reader(one.packed, snapshot, match_counts) if one.is_graph else next(cover_readers) for one in segments
+    ]
 
 
 def count_groups_to_merge(sizes: list[int], new_slots: int) -> int:
-    """Count the last groups to merge with `new_slots` new slots; `sizes` are those of all groups, descending."""
+    """Count the smallest groups of segments to merge with `new_slots` new slots.
+
+    `sizes` has the slots of each group, the largest first.
+    """
     merged = 0
     while merged < len(sizes) and sizes[-1 - merged] < MERGE_RATIO * new_slots:
         new_slots += sizes[-1 - merged]

@@ -89,4 +89,4 @@ class IndexChoice(Upkeep):
         release_memory()
 
     def finish(self) -> bool:
-        return self._engine.settle(self._segment, self.result)
+        return self._engine.replace_segment(self._segment, self.result)

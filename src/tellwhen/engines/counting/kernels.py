@@ -11,7 +11,7 @@ import numpy as np
 
 from tellwhen.engines.counting.arrays import CountingIndex, CountingScratch
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
-from tellwhen.kernels.emit import emit, next_event
+from tellwhen.kernels.emit import advance_clock, emit
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.stabbing import find_runs
@@ -46,7 +46,10 @@ def count_down(members, begin, end, is_single_valued, remaining, completed, coun
 
 @kernel
 def match_counting(index, snapshot, scratch, events, out, event):
-    """Match exactly for single-valued events; find too many for others. effort[0] counts the conjunctions touched."""
+    """Match exactly for single-valued events; for others the result also has slots that do not match.
+
+    effort[0] counts the conjunctions touched.
+    """
     index, snapshot = unpack(index, CountingIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, CountingScratch), borrow(events, Events), borrow(out, Matches)
     stabbing, need, remaining, done, stamps = (
@@ -81,7 +84,7 @@ def match_counting(index, snapshot, scratch, events, out, event):
         if scratch.effort[0]:
             for c in range(index.conjunctions):
                 scratch.effort[0] += counters[c] != needed[c]
-        next_event(stamps)
+        advance_clock(stamps)
         for k in range(finished):
             slot = done[k]
             if slot >= direct:

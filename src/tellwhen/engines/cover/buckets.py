@@ -13,7 +13,7 @@ from tellwhen.kernels.arrays import F64, HIGHEST, I32, I64, LOWEST, U8
 
 
 class Buckets(NamedTuple):
-    """The buckets of all domains, each numbered from 0."""
+    """The assignment of spaces to buckets. The buckets of each domain are numbered from 0."""
 
     counts: I32  # by domain
     bucket: U8  # by space; of a gap, GAP_FLAG + the bucket that follows, or + the last one
@@ -58,7 +58,10 @@ def build_buckets(spaces: Spaces, mass: F64, buckets_max: int) -> Buckets:
 
 
 def classify_spaces(spaces: Spaces, origin: I64, space_count: I64) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return by space whether it is a single point, and whether its first point is odd."""
+    """Return two flags by space: whether it is a single point, and whether its first point is odd.
+
+    On a domain of integers, an odd point lies between two integers (`compile/domains.py`).
+    """
     begins, ends = np.full(spaces.total, LOWEST), np.full(spaces.total, HIGHEST)
     has_begin, has_end = np.ones(spaces.total, dtype=np.bool_), np.ones(spaces.total, dtype=np.bool_)
     has_begin[origin], has_end[origin + space_count - 1] = False, False

@@ -20,8 +20,8 @@ from tellwhen.engines.cover.places import build_access, place_terms, regroup_ter
 from tellwhen.engines.cover.ranges import estimate_mass, read_ranges
 from tellwhen.engines.cover.terms import (
     choose_covers,
+    drop_decided_tests,
     drop_implied,
-    drop_settled_tests,
     find_requirements,
     sort_parts,
     split_terms,
@@ -57,7 +57,7 @@ def build_index(
     layout = lay_out_chunks(
         drop_implied(requirements, postings.implied), facts, buckets.counts, cluster_start, postings.term, chunk_min
     )
-    open_terms = drop_settled_tests(terms, requirements.plain, facts.is_exact, postings.implied)
+    open_terms = drop_decided_tests(terms, requirements.plain, facts.is_exact, postings.implied)
     program, words = write_all_programs(terms, open_terms, facts, layout)
     guard = build_guards(layout, requirements.plain, guards, facts)
     posted = owner[layout.terms]

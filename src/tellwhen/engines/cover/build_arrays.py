@@ -75,7 +75,7 @@ class Requirements(NamedTuple):
 
     all: TermColumns
     plain: TermColumns  # without clauses
-    is_whole: Flags  # by term: is that all there is to it, and do buckets tell it exactly?
+    is_whole: Flags  # by term: does testing the buckets of these columns decide it?
     span: int  # number of columns of a group
 
     @property

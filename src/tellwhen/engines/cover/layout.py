@@ -122,8 +122,8 @@ def lay_out_chunks(
     fill_bitmaps(pack(cut), pack(requirements), facts.buckets, is_decided, pack(bitmaps))
     offset = np.empty(len(cut.chunks) + 1, dtype=np.int64)
     words = np.empty(CHUNK_HEADER * len(cut.chunks) + int(cut.chunks[:, CUT_COLUMNS].sum()), dtype=np.int64)
-    is_mixed = np.zeros(columns, dtype=np.bool_)
-    write_chunks(pack(cut), pack(requirements), facts.ranges.negated, buckets, bitmap_start, is_mixed, words, offset)
+    is_negated = np.zeros(columns, dtype=np.bool_)
+    write_chunks(pack(cut), pack(requirements), facts.ranges.negated, buckets, bitmap_start, is_negated, words, offset)
     clusters, is_single = _lay_out_clusters(cut, cluster_start, offset)
     return ChunkLayout(cut.terms, clusters, words, bitmaps.bits, is_single, is_decided)
 

@@ -78,7 +78,7 @@ class CoverReader(Reader):
         self._is_dense(NO_EVENTS)
 
     def count_candidates(self, events: Events) -> int:
-        return self._call.effort(events)[0]
+        return self._call.count_effort(events)[0]
 
 
 def make_readers(
@@ -96,7 +96,7 @@ def make_readers(
     rows = min(limits.events_max, limits.bitmaps_max // max(1, domains))
 
     @cache
-    def sizes(entries: int, rows: int = 1) -> CoverScratch:
+    def compute_sizes(entries: int, rows: int = 1) -> CoverScratch:
         found: CoverScratch = make_sizes(
             CoverScratch,
             where=domains,
@@ -122,12 +122,12 @@ def make_readers(
         return found
 
     @cache
-    def batch_sizes(entries: int) -> BatchScratch:
+    def compute_batch_sizes(entries: int) -> BatchScratch:
         # All postings of any one event fit: every page but the last of a chain has fewer than 64 free elements.
         pages = max(limits.staged_min, postings + postings // 8 + 4 * PAGE_SIZE) // PAGE_SIZE
         found: BatchScratch = make_sizes(
             BatchScratch,
-            cover=sizes(entries, rows),
+            cover=compute_sizes(entries, rows),
             first_visit=clusters,
             met=clusters,
             visits=VISIT_COLUMNS * max(limits.visits_min, clusters + 1),
@@ -140,8 +140,8 @@ def make_readers(
 
     return [
         CoverReader(
-            Call(match_cover, index, snapshot, sizes, match_counts),
-            Call(match_batch, index, snapshot, batch_sizes, match_counts),
+            Call(match_cover, index, snapshot, compute_sizes, match_counts),
+            Call(match_batch, index, snapshot, compute_batch_sizes, match_counts),
             rows,
         )
         for index in indexes

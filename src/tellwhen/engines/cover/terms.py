@@ -86,8 +86,8 @@ def drop_implied(requirements: Requirements, implied: I32) -> Requirements:
     return requirements._replace(all=drop(requirements.all), plain=drop(requirements.plain))
 
 
-def drop_settled_tests(terms: Extract, conjunct: TermColumns, is_exact: Flags, implied: I32) -> Extract:
-    """Return the terms without the tests that the bitmaps of a chunk settle."""
+def drop_decided_tests(terms: Extract, conjunct: TermColumns, is_exact: Flags, implied: I32) -> Extract:
+    """Return the terms without the tests that the bitmaps of a chunk have decided."""
     out = terms._replace(start=np.zeros_like(terms.start), code=np.empty_like(terms.code))
     write_open_tests(pack(terms), pack(conjunct), is_exact, implied, _make_tree(terms).nodes, pack(out))
     return out

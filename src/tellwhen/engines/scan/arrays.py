@@ -9,7 +9,7 @@ from tellwhen.kernels.arrays import I32, U8, Stabbing
 
 
 class ScanIndex(NamedTuple):
-    """All slots, and a stabbing index of the predicates numbered below `stabbed`."""
+    """All slots, and a stabbing index of the first `stabbed` predicates; later predicates are tested one by one."""
 
     conjunctions: I32  # |0|1|4|    slots of conjunctions with at least one predicate
     head: I32  # |5|2|9|    a predicate of each, tested first

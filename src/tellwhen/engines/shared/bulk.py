@@ -15,7 +15,7 @@ import numpy as np
 from tellwhen.compile.live_slots import select_alive
 from tellwhen.containers.array_names import flatten, unflatten
 from tellwhen.containers.growing import Growing
-from tellwhen.engines.base import Engine, Reader, Share, Source
+from tellwhen.engines.base import AccessPath, Engine, Reader, Source
 from tellwhen.engines.shared.calls import Refiner
 from tellwhen.kernels.arrays import I32
 
@@ -24,9 +24,9 @@ PENDING_MIN = 64
 Drop removed ones once there are more than 64 of them and they exceed a quarter."""
 
 
-def list_pending_share(count: int) -> list[Share]:
+def list_pending_path(count: int) -> list[AccessPath]:
     """Return the share of `count` pending subscriptions, if any."""
-    return [Share(count, "are pending: tested one by one until they are merged")] if count else []
+    return [AccessPath(count, "are pending: tested one by one until they are merged")] if count else []
 
 
 class BulkEngine(Engine):
@@ -85,9 +85,9 @@ class BulkEngine(Engine):
     def _index_reader(self, refiner: Refiner) -> Reader:
         """Return a reader of the index and of the pending slots in the refiner."""
 
-    def list_shares(self) -> list[Share]:
+    def list_access_paths(self) -> list[AccessPath]:
         pending = len(self._select_alive(self._pending.view))
-        return [Share(len(self) - pending, "are indexed"), *list_pending_share(pending)]
+        return [AccessPath(len(self) - pending, "are indexed"), *list_pending_path(pending)]
 
     def arrays(self) -> dict[str, np.ndarray]:
         index = {} if self._index is None else flatten(self._index, "index.")

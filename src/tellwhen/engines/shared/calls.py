@@ -18,7 +18,7 @@ from tellwhen.containers.batches import split_events
 from tellwhen.engines.base import MatchCounts, Reader
 from tellwhen.engines.shared.kernels.refine import RefineIndex, RefineScratch, refine
 from tellwhen.kernels.arrays import I32, I64, Events, Matches, Snapshot
-from tellwhen.kernels.handover import array_like, pack
+from tellwhen.kernels.handover import allocate_arrays, pack
 
 MATCHES_MIN = 1_024
 """Every output has room for at least 1,024 matches."""
@@ -32,12 +32,12 @@ _matches_per_event: dict[Kernel, int] = {}  # a decaying maximum
 
 
 class Scratch:
-    """A set of working arrays, and their addresses."""
+    """A set of working arrays for one kind of kernel, with their packed addresses."""
 
     __slots__ = ("arrays", "fits", "packed")
 
     def __init__(self, sizes: Any) -> None:
-        self.arrays = array_like(sizes)
+        self.arrays = allocate_arrays(sizes)
         self.packed = pack(self.arrays)
         self.fits = sizes  # the last sizes for which the arrays were found large enough
 
@@ -92,7 +92,7 @@ def release_memory(scratch: Scratch) -> None:
 
 
 def drain_pools() -> list[Scratch]:
-    """Take all sets out of the pools, for tests."""
+    """Remove all scratch from the pools and return it, for tests."""
     drained = []
     for pool in list(_pools.values()):
         while pool:
@@ -132,7 +132,7 @@ class Packed:
 
     @property
     def addresses(self) -> I64:
-        """The addresses for a kernel."""
+        """The packed addresses of the arrays, which kernels take as their argument."""
         if self._addresses is None:
             self._addresses = pack(self.arrays)
         return self._addresses
@@ -198,8 +198,10 @@ class Call:
             _matches_per_event[kernel] = max(total * 5 // (4 * count), expected - expected // 8 - 1)
         return Matches(start, out[:total])
 
-    def effort(self, events: Events) -> tuple[int, int]:
-        """Count the candidates, and the predicates tested for them, by `scratch.effort`.
+    def count_effort(self, events: Events) -> tuple[int, int]:
+        """Run the kernel on each event; return its counts of candidates and of the predicates tested for them.
+
+        The kernel counts in `scratch.effort`.
 
         A kernel that is slowed down by counting counts only if it finds a 1 in effort[0].
         """
@@ -231,7 +233,7 @@ class CallReader(Reader):
         return self._call(events)
 
     def count_candidates(self, events: Events) -> int:
-        return self._call.effort(events)[0]
+        return self._call.count_effort(events)[0]
 
 
 class Refiner(Reader):

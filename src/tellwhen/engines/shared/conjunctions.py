@@ -84,9 +84,9 @@ class ConjunctionReader(Reader):
         return self._refiner.refine(self._call(events), events)
 
     def count_candidates(self, events: Events) -> int:
-        return self.effort(events)[0]
+        return self.count_effort(events)[0]
 
-    def effort(self, events: Events) -> tuple[int, int]:
+    def count_effort(self, events: Events) -> tuple[int, int]:
         """Count the candidates and, if the engine counts them, the predicates tested for them."""
-        candidates, predicates = self._call.effort(events)
+        candidates, predicates = self._call.count_effort(events)
         return candidates + self._refiner.count_candidates(events), predicates

@@ -9,7 +9,7 @@ import numpy as np
 
 from tellwhen.containers.batches import Marginals
 from tellwhen.engines.base import Source
-from tellwhen.engines.shared.kernels.selectivity import sum_inside
+from tellwhen.engines.shared.kernels.selectivity import sum_weights_inside
 from tellwhen.kernels.arrays import F64, HIGHEST, I32, I64, LOWEST, Predicates
 
 EQUAL, ONE_OF, BETWEEN, ONE_SIDED, NONE_OF, NOT_EQUAL, ANY = range(7)
@@ -58,7 +58,7 @@ def sum_satisfying_shares(predicates: Predicates, marginals: Marginals) -> I64:
     """Return by predicate the share of the events with a value inside its intervals, times UNIT."""
     _, start, point, share = marginals
     upto = np.concatenate([[0], np.cumsum(np.rint(share * UNIT).astype(np.int64))])
-    return sum_inside(predicates, start, point, upto)
+    return sum_weights_inside(predicates, start, point, upto)
 
 
 def classify_operators(predicates: Predicates) -> I64:

@@ -19,7 +19,10 @@ class Operands(NamedTuple):
 
 
 class PredicatePostings(NamedTuple):
-    """The postings of each predicate. A posting is an operator and an operand; the rank of the operand tells both."""
+    """The postings of each predicate. A posting is an operator and an operand.
+
+    It is stored as a rank: the position in `operands`, which is sorted by operator, domain and operand.
+    """
 
     start: I64  # |0|1|3|    postings of predicate p are rank[start[p]:start[p+1]]
     rank: I32  # |5|0 4|
@@ -84,7 +87,7 @@ class EntryRanks(NamedTuple):
 
     low: I64
     high: I64
-    domain_share: I64  # by entry: the result of `get_domain_share` for its domain
+    domain_fraction: I64  # by entry: the result of `compute_domain_fraction` for its domain
 
 
 class ListRuns(NamedTuple):

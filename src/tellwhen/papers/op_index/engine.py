@@ -130,7 +130,7 @@ class OpIndex(ConjunctionEngine):
         def sizes(entries: int) -> Any:
             return make_sizes(
                 kind,
-                located=make_sizes(EntryRanks, low=3 * entries, high=3 * entries, domain_share=entries),
+                located=make_sizes(EntryRanks, low=3 * entries, high=3 * entries, domain_fraction=entries),
                 runs=make_sizes(ListRuns, begin=3 * entries + 1, end=3 * entries + 1, entry=3 * entries + 1),
                 remaining=conjunctions,
                 done=conjunctions + 1,

@@ -22,7 +22,7 @@ from tellwhen.papers.op_index.arrays import (
     OpIndexScratch,
     PredicateLists,
 )
-from tellwhen.papers.op_index.kernels.segments import compute_signature_bit, find_segment, get_domain_share
+from tellwhen.papers.op_index.kernels.segments import compute_domain_fraction, compute_signature_bit, find_segment
 
 Posting = tuple[int, ...]
 """Operator, domain and operand. A posting of a clause also has the end of the operand, and the number of the clause."""
@@ -114,7 +114,7 @@ def _check_list(lists: PredicateLists, n: int, domains: int, begin: int) -> int:
             domain = int(lists.operands.domain[rank])
             low, high = lists.operands.start[operator * domains + domain : operator * domains + domain + 2]
             assert low <= rank < high, f"rank {rank} in list {n} is of another operator or domain"
-            assert find_segment(get_domain_share(domain, domains), len(segments) - 1) == number
+            assert find_segment(compute_domain_fraction(domain, domains), len(segments) - 1) == number
             assert signature & compute_signature_bit(operator, domain, rank), f"a signature of list {n} lacks a posting"
         at = last
     ranks = lists.ranks[begin:at].tolist()
@@ -156,14 +156,14 @@ def _count_true_postings(predicates: Predicates, p: int) -> int:
     """Return how many postings of a predicate are true for a value that satisfies it; check that others make fewer."""
     postings, intervals = _make_postings(predicates, p), _list_intervals(predicates, p)
 
-    def count_true(point: int) -> int:
+    def count_true_at(point: int) -> int:
         compare = {EQUAL: point.__eq__, AT_LEAST: point.__ge__, AT_MOST: point.__le__}
         return sum(compare[operator](operand) for operator, _, operand in postings)
 
     near = {end + shift for interval in intervals for end in interval for shift in (-1, 0, 1)}
     inside = {point for point in near if any(low <= point <= high for low, high in intervals)}
-    (need,) = {count_true(point) for point in inside}
-    assert all(count_true(point) < need for point in near - inside if LOWEST <= point <= HIGHEST)
+    (need,) = {count_true_at(point) for point in inside}
+    assert all(count_true_at(point) < need for point in near - inside if LOWEST <= point <= HIGHEST)
     return need
 
 

@@ -67,7 +67,10 @@ def build_constraint_graph(low: I64, high: I64) -> ConstraintGraph:
 
 
 def arrange_intervals(low: I64, high: I64) -> I32:
-    """Return the arrangement of intervals that are sorted by rank, as ranks (Algorithm 1)."""
+    """Return the order in which intervals are packed into leaves (Algorithm 1), as ranks.
+
+    Interval r of `low` and `high` has the rank r.
+    """
     first, last, segment_count = find_segments(low, high)
     return arrange_ranks(build_segment_graph(first, last, segment_count), first)
 

@@ -8,11 +8,11 @@ from bench.loading import encode_events, store_subscriptions
 
 import tellwhen as tw
 from support import verify_index
-from tellwhen.containers.batches import Typical, take_first
+from tellwhen.containers.batches import EncodedSample, take_first
 from tellwhen.encode.events import encode
 from tellwhen.engines import create
 from tellwhen.papers.op_index.arrays import AT_LEAST, AT_MOST, EQUAL
-from tellwhen.papers.op_index.kernels.segments import compute_signature_bit, find_segment, get_domain_share
+from tellwhen.papers.op_index.kernels.segments import compute_domain_fraction, compute_signature_bit, find_segment
 from tellwhen.workloads import ABEGen, BEGen
 
 pytestmark = pytest.mark.late
@@ -96,7 +96,7 @@ def test_example_3(segments):
     begin, end = lists.segment_start[names.index("Z") : names.index("Z") + 2].tolist()
     assert end - begin - 1 == segments
     for name in "ABCDE":
-        segment = begin + find_segment(get_domain_share(names.index(name), len(names)), segments)
+        segment = begin + find_segment(compute_domain_fraction(names.index(name), len(names)), segments)
         inside = slice(lists.segments[segment, 0], lists.segments[segment + 1, 0])
         ranks = lists.ranks[inside].tolist()
         assert [lists.operands.domain[rank] for rank in ranks].count(names.index(name)) == 8
@@ -166,7 +166,7 @@ def test_keeps_its_structure_and_answers(spec, work):
                 rival.delete(gone)
         elif choice < 0.85:
             known = rng.randint(1, 40)
-            store.set_typical(Typical(take_first(events, known), np.ones(known)))
+            store.set_typical(EncodedSample(take_first(events, known), np.ones(known)))
         else:
             rivals[0].rebuild()
         rivals[0].verify()

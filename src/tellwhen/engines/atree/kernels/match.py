@@ -4,13 +4,13 @@ Only true results are propagated, and to an AND only by its access child. Three 
 
 - All predicates are known before any node is evaluated, so an AND is not queued if one of its predicates, the guard, is
   false.
-- A part that only ANDs need is not found, but evaluated where an AND asks for it. So are predicates that most events
-  satisfy.
+- A part that only ANDs need is not reached by links, but evaluated on demand: when an AND needs its result. So are
+  predicates that most events satisfy.
 - Inner nodes are numbered level by level, so one bitmap holds the queues of all levels, each node once.
 
 The *tests* of a node are its children without those that lead to it. With P predicates and N inner nodes, the word p is
-a predicate, P + p a predicate that is not stabbed, ~n an inner node that is found, and ~(N + n) one that is only
-asked.
+a stabbed predicate, P + p a predicate that is tested on demand, ~n a reached inner node, and ~(N + n) an inner node
+that is evaluated on demand.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ def propagate(record, index, scratch):
 
 @inline
 def emit_record(record, index, snapshot, out, written):
-    """Write the slots of a node."""
+    """Write the slots in a record to the output; return the new end of the output."""
     first = record + RECORD + index.words[record + TESTS]
     return emit_slots(first, first + index.words[record + SLOTS], index.words, snapshot, out, written)
 
 
 @inline
 def read_value(test, index, snapshot, events, end, scratch, clock):
-    """Return the value of a test; UNKNOWN for an asked node that is not evaluated for this event yet."""
+    """Return the value of a test; UNKNOWN for a node on demand that is not evaluated for this event yet."""
     inner = index.is_or.size
     predicates = index.record_start.size - 1 - inner
     if test >= predicates:
@@ -79,16 +79,16 @@ def read_value(test, index, snapshot, events, end, scratch, clock):
     if test >= 0:
         return np.int64(is_true(scratch.found.truth, test))
     node = ~test
-    if node < inner:  # found, and on a lower level: its result is known if it is true
+    if node < inner:  # reached, and on a lower level: its result is known if it is true
         return np.int64(scratch.signature[node] == clock + TRUE)
     result = scratch.signature[node - inner] - clock
     return result if result >= 0 else np.int64(UNKNOWN)
 
 
 @inline
-def evaluate_asked_node(node, index, snapshot, events, end, scratch, clock):
-    """Evaluate a node that is only asked, with an explicit stack; return whether the node is true."""
-    words, stack, next_test = index.words, scratch.asked, scratch.next_test
+def evaluate_on_demand(node, index, snapshot, events, end, scratch, clock):
+    """Evaluate a node that no link leads to, with an explicit stack; return whether the node is true."""
+    words, stack, next_test = index.words, scratch.node_stack, scratch.next_test
     inner = index.is_or.size
     predicates = index.record_start.size - 1 - inner
     stack[0], next_test[0] = node, 0
@@ -124,7 +124,7 @@ def is_every_test_true(record, index, snapshot, events, end, scratch, clock):
         result = read_value(test, index, snapshot, events, end, scratch, clock)
         if result == FALSE:
             return False
-        if result == UNKNOWN and not evaluate_asked_node(~test - inner, index, snapshot, events, end, scratch, clock):
+        if result == UNKNOWN and not evaluate_on_demand(~test - inner, index, snapshot, events, end, scratch, clock):
             return False
     return True
 

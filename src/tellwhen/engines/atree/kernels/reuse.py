@@ -94,8 +94,8 @@ def find_candidates(forest, kind, growth, count):
 
 
 @inline
-def count_uncovered(forest, n, growth, count):
-    """Return how many atoms of a candidate are in no child yet."""
+def count_uncovered_atoms(forest, n, growth, count):
+    """Count the atoms of candidate n that no chosen child has."""
     first = forest.nodes[n, ATOMS]
     found = 0
     for i in range(first, first + forest.nodes[n, ATOM_COUNT]):
@@ -114,7 +114,7 @@ def reorganize(forest, kind, growth, count):
     while candidates > 0:
         best, most = np.int64(NONE), 1  # with a single new atom, nothing is saved
         for c in range(candidates):
-            new = count_uncovered(forest, growth.candidates[c], growth, count)
+            new = count_uncovered_atoms(forest, growth.candidates[c], growth, count)
             if new > most:
                 best, most = np.int64(growth.candidates[c]), new
         if best == NONE:
@@ -132,8 +132,11 @@ def reorganize(forest, kind, growth, count):
 
 
 @inline
-def is_part(forest, child, parent, n):
-    """Return whether a child of `parent` is an atom of node n, or is no atom of the parent and has only atoms of n."""
+def is_replaceable(forest, child, parent, n):
+    """Return whether node n can replace a child of `parent`, because n has all atoms that the child contributes.
+
+    A child that is an atom of the parent must be an atom of n. Another child contributes its own atoms.
+    """
     nodes, atoms = forest.nodes, forest.atoms
     first, count = np.int64(nodes[n, ATOMS]), np.int64(nodes[n, ATOM_COUNT])
     if find_position(atoms, first, count, child) != NONE:
@@ -145,21 +148,21 @@ def is_part(forest, child, parent, n):
 
 @kernel
 def reuse_node(forest, n, parent):
-    """Make node n a child of `parent` in place of all children that are part of n, if these are at least two."""
+    """Make node n a child of `parent` in place of all children that n can replace, if these are at least two."""
     nodes, edges = forest.nodes, forest.edges
     replaced = 0
     edge = np.int64(nodes[parent, FIRST_CHILD])
     while edge != NONE:
         if edges[edge, CHILD] == n:
             return
-        replaced += is_part(forest, edges[edge, CHILD], parent, n)
+        replaced += is_replaceable(forest, edges[edge, CHILD], parent, n)
         edge = np.int64(edges[edge, NEXT_CHILD])
     if replaced < 2:
         return
     before, edge = np.int64(NONE), np.int64(nodes[parent, FIRST_CHILD])
     while edge != NONE:
         after = np.int64(edges[edge, NEXT_CHILD])
-        if is_part(forest, edges[edge, CHILD], parent, n):
+        if is_replaceable(forest, edges[edge, CHILD], parent, n):
             drop_edge(forest, edge, before)
         else:
             before = edge

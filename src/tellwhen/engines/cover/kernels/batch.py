@@ -40,7 +40,7 @@ from tellwhen.engines.cover.kernels.members import find_chunks, has_enough_colum
 from tellwhen.engines.cover.kernels.values import close_bitmaps, close_spaces, open_spaces
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.bits import count_bitmap_words, find_lowest_bit
-from tellwhen.kernels.emit import emit, next_event
+from tellwhen.kernels.emit import advance_clock, emit
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 
@@ -111,7 +111,9 @@ def stage_guarded_postings(candidates, row, batch):
 
 @inline
 def open_block(index, events, first, end, batch):
-    """Open the clusters of the events first:end, note the visits, and stage the postings in no chunk.
+    """Open the clusters of the events first:end, note the visits to clusters with chunks, and stage other postings.
+
+    Those are the postings that are in no chunk and whose guard is true.
 
     Return the first event without room, and the number of clusters that were met.
     """
@@ -235,7 +237,7 @@ def write_staged(index, snapshot, events, first, end, batch, out):
     """Write the matches of the events first:end; return the first event for which the output is full."""
     scratch, domains = batch.cover, index.cut_start.size - 1
     for e in range(first, end):
-        next_event(scratch.stamps)
+        advance_clock(scratch.stamps)
         written = write_decided_slots(e - first, snapshot, batch, out, out.start[e])
         candidates = list_undecided(e - first, batch)
         if written >= 0 and candidates > 0:

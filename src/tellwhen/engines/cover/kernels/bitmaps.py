@@ -169,31 +169,34 @@ def write_masks(ranges, cut_start, next_bucket, previous_bucket, masks, is_exact
 
 
 @inline
-def mark_mixed_columns(terms, conditions, negated, is_mixed):
-    """Mark the columns of which some term requires a negated predicate."""
+def mark_negated_columns(terms, conditions, negated, is_negated):
+    """Mark the columns in which some of the terms require a negated predicate."""
     for s in terms:
         for k in range(conditions.start[s], conditions.start[s + 1]):
-            is_mixed[conditions.column[k]] |= negated[conditions.predicate[k]] != 0
+            is_negated[conditions.column[k]] |= negated[conditions.predicate[k]] != 0
 
 
 @inline
-def forget_mixed_columns(terms, conditions, is_mixed):
-    """Make all marks of the terms' columns false again."""
+def clear_negated_columns(terms, conditions, is_negated):
+    """Clear the marks that `mark_negated_columns` has set for these terms."""
     for s in terms:
         for k in range(conditions.start[s], conditions.start[s + 1]):
-            is_mixed[conditions.column[k]] = False
+            is_negated[conditions.column[k]] = False
 
 
 @kernel
-def write_chunks(cut, requirements, negated, buckets, bitmap_start, is_mixed, words, offset):
-    """Write the words of all chunks; offset[c] is where those of chunk c begin. `is_mixed` is scratch, by column."""
+def write_chunks(cut, requirements, negated, buckets, bitmap_start, is_negated, words, offset):
+    """Write the header and the columns of all chunks to `words`; offset[c] is where chunk c begins.
+
+    `is_negated` is scratch, by column: does some term of the chunk require a negated predicate in it?
+    """
     cut, requirements = unpack(cut, Cut), unpack(requirements, Requirements)
     span, plain = requirements.span, requirements.plain
     at = 0
     for c in range(cut.chunks.shape[0]):
         begin, end, first, last = read_bounds(cut, c)
         terms = cut.terms[begin:end]
-        mark_mixed_columns(terms, requirements.all, negated, is_mixed)
+        mark_negated_columns(terms, requirements.all, negated, is_negated)
         offset[c] = at
         fewest = last - first
         for s in terms:
@@ -205,12 +208,12 @@ def write_chunks(cut, requirements, negated, buckets, bitmap_start, is_mixed, wo
         for k in range(first, last):
             group, column = cut.columns[k] // span, cut.columns[k] % span
             bitmap += is_first_of_clause(cut.columns, k, first, span)
-            flag = np.int64(1) if group > 0 and is_mixed[cut.columns[k]] else np.int64(0)
+            flag = np.int64(1) if group > 0 and is_negated[cut.columns[k]] else np.int64(0)
             words[at] = np.int64(group) << GROUP_SHIFT | (BITMAP_SPAN * (np.int64(column) + flag) + bitmap)
             bitmap += count_buckets(column, span, buckets) + 1
             conjuncts += group == 0
             at += 1
         words[header + COLUMNS], words[header + ALTERNATIVES] = conjuncts, last - first - conjuncts
         words[header + FEWEST] = fewest
-        forget_mixed_columns(terms, requirements.all, is_mixed)
+        clear_negated_columns(terms, requirements.all, is_negated)
     offset[cut.chunks.shape[0]] = at

@@ -162,7 +162,10 @@ def give_up_seed(seed, members, conditions, scratch, cut):
 
 @inline
 def is_column_behind(other, c, span, weight):
-    """Return whether column `other` belongs behind column c: in a later group, or ruling out fewer events."""
+    """Return whether column `other` must come after column c.
+
+    Columns are sorted by group, and in a group by weight: those that rule out most events come first.
+    """
     return other // span > c // span or (other // span == c // span and weight[other] < weight[c])
 
 

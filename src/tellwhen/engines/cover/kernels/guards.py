@@ -65,7 +65,11 @@ def hash_predicate(p, ranges, is_any):
 
 @kernel
 def write_guards(terms, conjunct, covers, ranges, guard):
-    """Write the guard of every posting: all predicates that its term must satisfy or, without any, a second cover."""
+    """Write the guard of every posting, as bits.
+
+    A guard has the bits of all predicates that the term requires. A term that requires none has the bits of a second
+    cover with the bit ANY, or no bits.
+    """
     conjunct, covers, ranges = unpack(conjunct, TermColumns), unpack(covers, PredicateLists), unpack(ranges, Ranges)
     for k in range(terms.size):
         s = terms[k]

@@ -28,7 +28,7 @@ from tellwhen.engines.cover.kernels.guards import ANY, hash_event
 from tellwhen.engines.cover.kernels.members import find_chunks, prefetch_bitmaps, test_chunk
 from tellwhen.engines.cover.kernels.values import close_bitmaps, close_spaces, is_test_true, open_spaces
 from tellwhen.kernels.arrays import ACCEPT, Events, Matches, Snapshot
-from tellwhen.kernels.emit import emit, next_event
+from tellwhen.kernels.emit import advance_clock, emit
 from tellwhen.kernels.evaluate import close_event, is_satisfied, open_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
@@ -180,7 +180,7 @@ def match_cover(index, snapshot, scratch, events, out, event):
     written = out.start[event]
     for e in range(event, events.single_valued.size):
         open_spaces(index, events, e, scratch, 0)
-        next_event(scratch.stamps)
+        advance_clock(scratch.stamps)
         clusters = open_clusters(index, events, e, scratch)
         written, candidates = find_candidates(index, snapshot, events, e, scratch, clusters, out, written)
         if written >= 0:

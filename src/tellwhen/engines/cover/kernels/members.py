@@ -45,7 +45,10 @@ def locate_next_chunk(records, chunk):
 
 @inline
 def has_enough_columns(chunk, records, scratch, row):
-    """Return whether the event has enough of the columns that must be true for some member."""
+    """Return whether some member of a chunk may match by the number of its required columns.
+
+    The event must have values in at least as many of these columns as the member that requires the fewest.
+    """
     there = 0
     for k in range(chunk + CHUNK_HEADER, chunk + CHUNK_HEADER + records[chunk + COLUMNS]):
         there += scratch.bitmap[row + records[k] // (2 * BITMAP_SPAN)] != 0
@@ -54,7 +57,10 @@ def has_enough_columns(chunk, records, scratch, row):
 
 @inline
 def find_chunks(index, scratch, clusters):
-    """List the chunks of the open clusters for which the event has enough columns; return how many."""
+    """List the chunks of the open clusters that may have a match: those for which `has_enough_columns` is true.
+
+    Return their number.
+    """
     records = index.chunks.words
     count = 0
     for c in range(clusters):

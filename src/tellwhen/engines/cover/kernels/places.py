@@ -135,8 +135,9 @@ def write_keys(covers, ranges, is_apart, cut_start, keys, owners):
 
 @kernel
 def write_ranges(predicates, first, last, cut_start, start, firsts, lasts):
-    """Write the ranges of spaces of every predicate, for a negated one those without its values; return how many.
+    """Convert the intervals of every predicate to ranges of spaces; return how many ranges there are.
 
+    The ranges of a negated predicate are the spaces outside its intervals: it is true if no value lies in them.
     first[i]..last[i] are the spaces of interval i. If the arrays are empty, only count.
     """
     count = 0

@@ -19,8 +19,11 @@ GROUPS_MAX = 8
 
 
 @inline
-def put_conjunct(p, ranges, begin, columns, count):
-    """Add predicate p in group 0, unless its column is in use since `begin`; return the new count and if p is new."""
+def append_conjunct(p, ranges, begin, columns, count):
+    """Append predicate p in group 0, unless columns[begin:count] has its column already.
+
+    Return the new number of columns, and whether p was appended.
+    """
     column = 2 * ranges.domain[p] + ranges.negated[p]
     for k in range(begin, count):
         if columns.column[k] == column:
@@ -33,7 +36,7 @@ def put_conjunct(p, ranges, begin, columns, count):
 def divide_clause(n, code, start, nodes, end, is_exact):
     """Divide clause n into its predicates, which become nodes from `end` on; return where they end.
 
-    Return `end` for a clause with other parts than predicates, or with one that buckets do not tell exactly.
+    Return `end` for a clause with other parts than predicates, or with a predicate that buckets cannot decide.
     """
     last = divide(code, start, nodes, n, end)
     if nodes[n, KIND] != OR_NODE:
@@ -46,16 +49,16 @@ def divide_clause(n, code, start, nodes, end, is_exact):
 
 
 @inline
-def put_parts(code, start, end, nodes, facts, span, columns, count):
-    """Add the predicates, then the clauses, of an AND whose parts are the nodes from 1 to `end` - 1.
+def append_parts(code, start, end, nodes, facts, span, columns, count):
+    """Append the predicates, then the clauses, of an AND to `columns`. Its parts are the nodes from 1 to `end` - 1.
 
-    Return the new count, and whether that is all there is to the AND, and buckets tell it exactly.
+    Return the new number of columns, and whether testing their buckets decides the whole AND.
     """
     begin, is_whole, group = count, True, 0
     for n in range(1, end):
         if nodes[n, END] - nodes[n, BEGIN] == 1:
             p = code[start + 3 * nodes[n, BEGIN]]
-            count, is_added = put_conjunct(p, facts.ranges, begin, columns, count)
+            count, is_added = append_conjunct(p, facts.ranges, begin, columns, count)
             is_whole &= is_added and facts.is_exact[p]
     for n in range(1, end):
         if nodes[n, END] - nodes[n, BEGIN] > 1:
@@ -74,7 +77,7 @@ def put_parts(code, start, end, nodes, facts, span, columns, count):
 def write_requirements(terms, facts, span, nodes, columns, is_whole):
     """Write what an event must satisfy to match each term: predicates first, then clauses, each in its own group.
 
-    is_whole[s] becomes True where that is all there is to term s, and buckets tell it exactly. `nodes` is scratch.
+    is_whole[s] becomes True where testing the buckets of these columns decides term s. `nodes` is scratch.
     """
     terms, facts, columns = unpack(terms, Extract), unpack(facts, PredicateFacts), unpack(columns, TermColumns)
     code = terms.code
@@ -85,10 +88,10 @@ def write_requirements(terms, facts, span, nodes, columns, is_whole):
         is_whole[s] = terms.kind[s] == CONJUNCTION
         if terms.kind[s] == CONJUNCTION:
             for i in range(first, last):
-                count, is_added = put_conjunct(code[i], facts.ranges, begin, columns, count)
+                count, is_added = append_conjunct(code[i], facts.ranges, begin, columns, count)
                 is_whole[s] &= is_added and facts.is_exact[code[i]]
         else:
             end = read_parts(terms.kind[s], code, first, last, nodes)
             if nodes[0, KIND] == AND_NODE:
-                count, is_whole[s] = put_parts(code, first, end, nodes, facts, span, columns, count)
+                count, is_whole[s] = append_parts(code, first, end, nodes, facts, span, columns, count)
         columns.start[s + 1] = count

@@ -110,14 +110,17 @@ def sort_parts_by_price(code, start, count, order):
 
 @inline
 def set_penalty(lists, s, penalty, value):
-    """Set the penalty of all predicates in the list of term s."""
+    """Set the penalty of all predicates in the list of term s: `sort_parts_by_price` adds it to their prices."""
     for k in range(lists.start[s], lists.start[s + 1]):
         penalty[lists.predicate[k]] = value
 
 
 @inline
-def move_part(code, start, nodes, n, is_last, out, written, out_start):
-    """Write one part of an AND to out[written:], in a program that begins at `out_start`; return the new end."""
+def copy_part(code, start, nodes, n, is_last, out, written, out_start):
+    """Copy one part of an AND to out[written:], with its jumps changed for its new place; return the new end.
+
+    The program in `out` begins at `out_start`.
+    """
     begin, yes = nodes[n, BEGIN], nodes[n, YES]
     shift = (written - out_start) // 3 - begin
     after = nodes[n, END] + shift
@@ -155,14 +158,14 @@ def write_sorted_parts(terms, covers, guards, order, out):
         sort_parts_by_price(code, first, count, order)
         written = first
         for k in range(count - 1):
-            written = move_part(code, first, order.nodes, order.node[k], k == count - 2, out, written, first)
+            written = copy_part(code, first, order.nodes, order.node[k], k == count - 2, out, written, first)
         set_penalty(covers, s, order.penalty, 0.0)
         set_penalty(guards, s, order.penalty, 0.0)
 
 
 @inline
-def is_settled(p, s, conjunct, is_exact, implied):
-    """Return whether predicate p is true of every event for which no bitmap rules out term s."""
+def is_decided_before(p, s, conjunct, is_exact, implied):
+    """Return whether predicate p is true of every event that finds term s and that no bitmap rules out for it."""
     if p == implied[s]:
         return True
     if is_exact[p]:
@@ -174,7 +177,7 @@ def is_settled(p, s, conjunct, is_exact, implied):
 
 @kernel
 def write_open_tests(terms, conjunct, is_exact, implied, nodes, out):
-    """Write the code of all terms to `out` without the tests that the bitmaps of a chunk settle.
+    """Write the code of all terms to `out` without the tests that the bitmaps of a chunk have decided.
 
     `nodes` is scratch, with room for two of every test of the longest program.
     """
@@ -187,7 +190,7 @@ def write_open_tests(terms, conjunct, is_exact, implied, nodes, out):
         count = read_parts(terms.kind[s], code, first, last, nodes)
         if terms.kind[s] == CONJUNCTION:
             for i in range(first, last):
-                if not is_settled(code[i], s, conjunct, is_exact, implied):
+                if not is_decided_before(code[i], s, conjunct, is_exact, implied):
                     out.code[written] = code[i]
                     written += 1
         elif nodes[0, KIND] == AND_NODE:
@@ -195,12 +198,12 @@ def write_open_tests(terms, conjunct, is_exact, implied, nodes, out):
             for n in range(1, count):
                 is_leaf = nodes[n, END] - nodes[n, BEGIN] == 1
                 p = code[first + 3 * nodes[n, BEGIN]]
-                nodes[n, CHILD] = is_leaf and is_settled(p, s, conjunct, is_exact, implied)
+                nodes[n, CHILD] = is_leaf and is_decided_before(p, s, conjunct, is_exact, implied)
                 open_parts += nodes[n, CHILD] == 0
             for n in range(1, count):
                 if nodes[n, CHILD] == 0:
                     open_parts -= 1
-                    written = move_part(code, first, nodes, n, open_parts == 0, out.code, written, begin)
+                    written = copy_part(code, first, nodes, n, open_parts == 0, out.code, written, begin)
         else:
             for i in range(first, last):
                 out.code[written] = code[i]

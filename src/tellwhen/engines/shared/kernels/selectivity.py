@@ -9,8 +9,8 @@ from tellwhen.kernels.search import find_first_above, find_first_at_least
 
 
 @kernel
-def sum_inside(predicates, start, point, weight_before):
-    """Return by predicate the sum of the weights of the points inside its intervals.
+def sum_weights_inside(predicates, start, point, weight_before):
+    """Sum for every predicate the weights of the points inside its intervals.
 
     The points of domain d are point[start[d]:start[d+1]], ascending. weight_before[i] is the weight of all points
     before point i.

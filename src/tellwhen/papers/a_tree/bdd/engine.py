@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tellwhen.compile.live_slots import is_alive
-from tellwhen.engines.base import Option, Reader, Share
-from tellwhen.engines.shared.bulk import BulkEngine, list_pending_share
+from tellwhen.engines.base import AccessPath, Option, Reader
+from tellwhen.engines.shared.bulk import BulkEngine, list_pending_path
 from tellwhen.engines.shared.calls import Call, CallReader, Refiner, Union, make_sizes
 from tellwhen.engines.shared.stabbing import make_satisfied_sizes
 from tellwhen.kernels.arrays import I32, Snapshot
@@ -76,13 +76,13 @@ class BDD(BulkEngine):
             return super().find_always_tested()
         return np.sort(self._select_alive(np.concatenate([self._index.always, self._index.listed])))
 
-    def list_shares(self) -> list[Share]:
+    def list_access_paths(self) -> list[AccessPath]:
         pending = self._pending.count
         listed = 0 if self._index is None else len(self._select_alive(self._index.listed))
-        found = [Share(len(self) - pending - listed, "are roots of the diagram")]
+        found = [AccessPath(len(self) - pending - listed, "are roots of the diagram")]
         if listed:
-            found.append(Share(listed, "are over budget: their programs are run on every event"))
-        return found + list_pending_share(pending)
+            found.append(AccessPath(listed, "are over budget: their programs are run on every event"))
+        return found + list_pending_path(pending)
 
     def stats(self) -> dict[str, Any]:
         index: BDDIndex | None = self._index

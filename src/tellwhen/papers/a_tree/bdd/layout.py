@@ -47,7 +47,7 @@ def list_predicates(nodes: Nodes, listed_slots: I32, snapshot: Snapshot) -> I32:
 
 
 def lay_out_upward(nodes: Nodes, roots: I32, predicates: int) -> Upward:
-    """Write the records of all nodes. `predicates` is their number in the store."""
+    """Build the records and the seeds of all nodes. `predicates` is the number of predicates in the store."""
     predicate, _, high = nodes
     seeds_by_predicate = np.bincount(predicate[high == TRUE][1:], minlength=predicates)  # without TRUE itself
     seed_start = _accumulate(seeds_by_predicate)

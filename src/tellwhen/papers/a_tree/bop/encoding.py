@@ -10,7 +10,7 @@ from tellwhen.papers.a_tree.shared.trees import Trees
 
 
 def encode_trees(trees: Trees) -> tuple[U16, I64, U8]:
-    """Return the minimum of every tree, the begin of every encoding and the end of the last, and the encodings."""
+    """Encode all trees; return `minimum`, `start` and `encoding` of `BoPIndex`."""
     minimum = np.empty(len(trees.slot), dtype=np.uint16)
     start = np.zeros(len(trees.slot) + 1, dtype=np.int64)
     pending = np.empty(int(np.diff(trees.start).max(initial=0)), dtype=np.int64)

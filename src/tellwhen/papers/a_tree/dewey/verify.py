@@ -24,16 +24,16 @@ def check_ids(index: DeweyIndex, trees: Trees) -> None:
         found = [(word // 2, bool(word & STAR)) for word in words]
         if x != owner:
             assert x == owner + 1, "a tree has no leaves"
-            check_last(before)
-            check_first(found)
+            check_last_children(before)
+            check_first_children(found)
         else:
             check_next(before, found)
         at, before, owner = at + 1 + len(found), found, x
-    check_last(before)
+    check_last_children(before)
     assert (at, owner + 1) == (len(index.ids), index.posted.trees)
 
 
-def check_first(dewey_id: DeweyID) -> None:
+def check_first_children(dewey_id: DeweyID) -> None:
     """Check that the ID of a tree's first leaf leads to first children.
 
     Only the AND around a root that is no AND may have a single child, with a star.
@@ -43,8 +43,8 @@ def check_first(dewey_id: DeweyID) -> None:
     assert not any(star for _, star in dewey_id[1:]), "a group has a single child, or a child of an OR has a star"
 
 
-def check_last(dewey_id: DeweyID, level: int = 0) -> None:
-    """Check that an ID leads to last children from a level on."""
+def check_last_children(dewey_id: DeweyID, level: int = 0) -> None:
+    """Check that an ID passes only last children from a level on: the numbers of children of ANDs have stars."""
     assert all(star for _, star in dewey_id[level + level % 2 :: 2]), "the last child of an AND has no star"
 
 
@@ -54,6 +54,6 @@ def check_next(before: DeweyID, after: DeweyID) -> None:
     assert level >= 0, "a leaf has another one above it"
     assert after[level][0] == before[level][0] + 1, "a child is missing, or is there twice"
     assert not before[level][1], "a child with a star is not the last one"
-    check_last(before, level + 1)
+    check_last_children(before, level + 1)
     assert all(number == 1 for number, _ in after[level + 1 :]), "a first child does not have the number 1"
     assert not any(star for _, star in [*after[level + 1 :], *after[1::2]]), "a star is in a wrong place"

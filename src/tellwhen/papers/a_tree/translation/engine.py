@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tellwhen.compile.dictionary import LabelMoves
 from tellwhen.compile.live_slots import select_alive
-from tellwhen.engines.base import Engine, Option, Reader, Share, Source
+from tellwhen.engines.base import AccessPath, Engine, Option, Reader, Source
 from tellwhen.engines.registry import create
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine
 from tellwhen.kernels.arrays import I32
@@ -30,7 +30,7 @@ BASES = ("pstbloom", "psthash", "betree", "opindex", "kindex", "propagation", "g
 
 
 class Translation(Engine):
-    """Engine that delegates to an engine of conjunctions, and measures the share of translating."""
+    """Engine that delegates to an engine of conjunctions, and measures what translating costs in time and bytes."""
 
     name = "translation"
     summary = "disjunctive normal forms in an engine of conjunctions, PSTBloom by default (Translation)"
@@ -74,9 +74,9 @@ class Translation(Engine):
         with self._measure_build():
             self.inner.rebuild()
 
-    def move(self, moves: Sequence[tuple[int, LabelMoves]]) -> None:
+    def relabel(self, moves: Sequence[tuple[int, LabelMoves]]) -> None:
         with self._measure_build():
-            self.inner.move(moves)
+            self.inner.relabel(moves)
 
     def adapt(self) -> None:
         with self._measure_build():
@@ -109,8 +109,8 @@ class Translation(Engine):
         owner = select_alive(self.source.snapshot(), np.where(slot < 0, -1 - slot, slot))
         return len(owner) + len(self) - len(np.unique(owner))
 
-    def list_shares(self) -> list[Share]:
-        return self.inner.list_shares()
+    def list_access_paths(self) -> list[AccessPath]:
+        return self.inner.list_access_paths()
 
     def verify(self) -> None:
         self.inner.verify()

@@ -31,7 +31,7 @@ import numpy as np
 
 from tellwhen.compile.live_slots import is_alive
 from tellwhen.containers.array_names import flatten, unflatten
-from tellwhen.containers.batches import Typical, select_events
+from tellwhen.containers.batches import EncodedSample, select_events
 from tellwhen.containers.growing import Growing
 from tellwhen.engines.base import Option, Reader, Source
 from tellwhen.engines.shared.bulk import PENDING_MIN
@@ -98,7 +98,7 @@ class BETree(ConjunctionEngine):
         self._tree.add(snapshot, conjunctions, self.is_batch)
         self._index = self._tree.lay_out(snapshot)
 
-    def _estimate_share_of_matches(self, typical: Typical) -> float:
+    def _estimate_share_of_matches(self, typical: EncodedSample) -> float:
         """Return the share of the subscriptions that a typical event matches."""
         events, weight = typical.events, typical.weight
         if len(weight) > SAMPLE_EVENTS_MAX:  # systematic sampling: events at equal distances of weight

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
-from tellwhen.kernels.emit import emit, next_event
+from tellwhen.kernels.emit import advance_clock, emit
 from tellwhen.kernels.evaluate import close_event, is_predicate_true, open_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
@@ -88,8 +88,8 @@ def walk_tree(index, snapshot, scratch, events, out, event):
     for e in range(event, events.single_valued.size):
         open_event(events, e, scratch.first_entry)
         end = events.start[e + 1]
-        next_event(stamps)
-        next_event(scratch.seen)
+        advance_clock(stamps)
+        advance_clock(scratch.seen)
         scratch.stack[0] = 0
         depth, fits = 1, True
         while depth and fits:

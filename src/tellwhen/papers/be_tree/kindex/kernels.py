@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.arrays import HIGHEST, Events, Matches, Snapshot
-from tellwhen.kernels.emit import emit, next_event
+from tellwhen.kernels.emit import advance_clock, emit
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.search import find_first_at_least
@@ -30,13 +30,19 @@ def is_space_covered(coverage, p, space):
 
 @inline
 def is_accepting_on(coverage, p, domain):
-    """Return whether p is a predicate on the domain that accepts spaces, and does not exclude them."""
+    """Return whether p is an accepting predicate on the domain: its postings are the spaces that make it true.
+
+    The postings of an excluding predicate are the spaces that make it false.
+    """
     return coverage.domain[p] == domain and not coverage.excluded[p]
 
 
 @inline
 def is_repeated(coverage, code, begin, j):
-    """Return whether an accepting predicate of the conjunction before code[j] is on its domain: they share postings."""
+    """Return whether code[begin:j] has an accepting predicate on the domain of code[j].
+
+    The accepting predicates of a conjunction on one domain share their postings.
+    """
     for k in range(begin, j):
         if is_accepting_on(coverage, code[k], coverage.domain[code[j]]):
             return True
@@ -44,8 +50,8 @@ def is_repeated(coverage, code, begin, j):
 
 
 @inline
-def is_accepted_by_others(coverage, code, j, end, space):
-    """Return whether all accepting predicates of the conjunction behind code[j] on its domain cover the space."""
+def is_accepted_by_rest(coverage, code, j, end, space):
+    """Return whether all accepting predicates in code[j + 1:end] on the domain of code[j] cover the space."""
     for k in range(j + 1, end):
         if is_accepting_on(coverage, code[k], coverage.domain[code[j]]) and not is_space_covered(
             coverage, code[k], space
@@ -67,7 +73,7 @@ def add_postings(conjunctions, c, is_accepting, coverage, lists, is_placing):
             continue
         for i in range(coverage.start[p], coverage.start[p + 1]):
             for space in range(coverage.first[i], coverage.last[i] + 1):
-                if is_accepting and not is_accepted_by_others(coverage, code, j, end, space):
+                if is_accepting and not is_accepted_by_rest(coverage, code, j, end, space):
                     continue
                 if is_placing:
                     lists.postings[lists.start[space + 1]] = 2 * c + is_accepting
@@ -178,7 +184,7 @@ def match_by_size(index, snapshot, scratch, events, out, event):
     written = out.start[event]
     for e in range(event, events.single_valued.size):
         count = open_lists(index, cursors, events, e) if events.single_valued[e] else 0
-        next_event(scratch.stamps)
+        advance_clock(scratch.stamps)
         for size in range(min(size_start.size - 1, count)):
             need = max(1, size)
             live = open_size(postings, cursors, count, 2 * size_start[size], 2 * size_start[size + 1])

@@ -7,7 +7,7 @@ predicates are tested. At the end exactly the bits that were set are cleared.
 from __future__ import annotations
 
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
-from tellwhen.kernels.emit import emit, next_event
+from tellwhen.kernels.emit import advance_clock, emit
 from tellwhen.kernels.evaluate import is_conjunction_true
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import kernel
@@ -36,7 +36,7 @@ def match_clusters(index, snapshot, scratch, events, out, event):
             candidates += cluster[p + 1] - cluster[p]
         fits = candidates <= out.slot.size - written
         if fits:
-            next_event(stamps)
+            advance_clock(stamps)
             scratch.effort[0] += candidates
             for k in range(count + 1):
                 p = satisfied[k]

@@ -7,7 +7,7 @@ import numpy as np
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.stabbing import convert_to_offsets
 from tellwhen.papers.op_index.arrays import SortedPostings
-from tellwhen.papers.op_index.kernels.segments import compute_signature_bit, find_segment, get_domain_share
+from tellwhen.papers.op_index.kernels.segments import compute_domain_fraction, compute_signature_bit, find_segment
 
 
 @inline
@@ -71,7 +71,7 @@ def fill_segments(postings, rank_domain, segment_start, segments):
         k, end = list_start[n], list_start[n + 1]
         for s in range(count):
             segments[first + s, 0] = k
-            while k < end and find_segment(get_domain_share(rank_domain[ranks[k]], domains), count) == s:
+            while k < end and find_segment(compute_domain_fraction(rank_domain[ranks[k]], domains), count) == s:
                 segments[first + s, 1] |= compute_signature_bit(n // domains, rank_domain[ranks[k]], ranks[k])
                 k += 1
         if count > 0:

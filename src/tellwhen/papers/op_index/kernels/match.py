@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
-from tellwhen.kernels.emit import emit, next_event
+from tellwhen.kernels.emit import advance_clock, emit
 from tellwhen.kernels.evaluate import close_event, open_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
@@ -24,7 +24,7 @@ from tellwhen.papers.op_index.arrays import (
     OpIndexIndex,
     OpIndexScratch,
 )
-from tellwhen.papers.op_index.kernels.segments import compute_signature_bit, find_segment, get_domain_share
+from tellwhen.papers.op_index.kernels.segments import compute_domain_fraction, compute_signature_bit, find_segment
 
 # the true operands of an event
 
@@ -39,7 +39,7 @@ def locate_entries(operands, domains, events, event, located):
         same = same + 1 if i and events.domain[first + i - 1] == domain else 1
         most = max(most, same)
         is_known = domain < domains
-        located.domain_share[i] = get_domain_share(domain, domains) if is_known else 0
+        located.domain_fraction[i] = compute_domain_fraction(domain, domains) if is_known else 0
         for operator in range(3):
             low = high = 0
             if is_known:
@@ -104,7 +104,7 @@ def add_runs_of_event(lists, operator, first_segment, segment_count, events, eve
     found = count
     for i in range(last - first):
         low, high = located.low[shift + i], located.high[shift + i]
-        segment = first_segment + find_segment(located.domain_share[i], segment_count)
+        segment = first_segment + find_segment(located.domain_fraction[i], segment_count)
         begin, end = segments[segment, 0], segments[segment + 1, 0]
         is_signed = segments[segment, 1] & compute_signature_bit(operator, events.domain[first + i], low) != 0
         is_signed |= (operator == EQUAL) & (high > low + 1)
@@ -169,7 +169,7 @@ def match_by_pivot(index, initial, snapshot, scratch, events, out, event, apply_
         fits = slots.size - pivot_start[domains] <= out.slot.size - written
         if not fits:
             return e
-        next_event(scratch.stamps)
+        advance_clock(scratch.stamps)
         for conjunction in range(pivot_start[domains], slots.size):
             written = emit(slots[conjunction], snapshot, scratch.stamps, out, written)
         repeats = locate_entries(lists.operands, domains, events, e, scratch.located)

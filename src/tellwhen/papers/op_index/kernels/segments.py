@@ -19,12 +19,15 @@ def compute_signature_bit(operator, domain, rank):
 
 
 @inline
-def get_domain_share(domain, domains):
-    """Return the position of a domain among all domains, in units of 2**-32 of their number, rounded up."""
+def compute_domain_fraction(domain, domains):
+    """Return domain / domains as a fixed-point number with 32 fractional bits, rounded up."""
     return ((np.int64(domain) << 32) + domains - 1) // domains
 
 
 @inline
-def find_segment(share, segments):
-    """Return the segment that has the domain with this share, of `segments` segments of a list."""
-    return share * segments >> 32
+def find_segment(domain_fraction, segments):
+    """Return which of the `segments` segments of a list has the postings of a domain.
+
+    `domain_fraction` is the result of `compute_domain_fraction`.
+    """
+    return domain_fraction * segments >> 32

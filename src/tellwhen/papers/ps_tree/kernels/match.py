@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tellwhen.kernels.emit import next_event
+from tellwhen.kernels.emit import advance_clock
 from tellwhen.kernels.jit import inline
 from tellwhen.kernels.truth import clear_true_predicates, find_true_predicates
 from tellwhen.papers.ps_tree.kernels.records import HEAD_WORDS, emit_if_true
 
 
 @inline
-def is_new_domain(events, event, i, domains):
+def is_first_on_known_domain(events, event, i, domains):
     """Return whether entry i is the first of its event on its domain, and the index knows that domain."""
     domain = events.domain[i]
     return domain < domains and (i == events.start[event] or events.domain[i - 1] != domain)
@@ -22,7 +22,7 @@ def count_waiting_at_most(index, events, event):
     domains = waiting.size - 2
     words = waiting[domains + 1] - waiting[domains]
     for i in range(events.start[event], events.start[event + 1]):
-        if is_new_domain(events, event, i, domains):
+        if is_first_on_known_domain(events, event, i, domains):
             words += waiting[events.domain[i] + 1] - waiting[events.domain[i]]
     return words // HEAD_WORDS
 
@@ -40,7 +40,7 @@ def emit_waiting(index, snapshot, scratch, events, event, out, written):
     for i in range(events.start[event], end + 1):
         run = domains  # behind the last entry: the conjunctions without predicates
         if i < end:
-            if not is_new_domain(events, event, i, domains):
+            if not is_first_on_known_domain(events, event, i, domains):
                 continue
             run = events.domain[i]
         at = waiting[run]
@@ -53,7 +53,9 @@ def emit_waiting(index, snapshot, scratch, events, event, out, written):
 
 @inline
 def match_events(index, snapshot, scratch, events, out, event, steps):
-    """Match the events from `event` on, in the MatchSteps of an engine; returns the first event that did not fit.
+    """Match the events from `event` on. Return the first event whose matches did not fit.
+
+    `steps` are the compiled MatchSteps in which the engines differ.
 
     Exact for single-valued events; writes too many slots for other events. effort[0] counts the conjunctions tested.
     """
@@ -65,7 +67,7 @@ def match_events(index, snapshot, scratch, events, out, event, steps):
             steps.clear_marks(index, scratch, events, e)
             return e
         count = find_true_predicates(index.common.stabbing, events, e, working.runs, working.truth, working.satisfied)
-        next_event(working.stamps)
+        advance_clock(working.stamps)
         written = steps.emit_listed(index, snapshot, scratch, events, e, lists, out, written)
         written = emit_waiting(index, snapshot, scratch, events, e, out, written)
         clear_true_predicates(working.truth, working.satisfied, count)

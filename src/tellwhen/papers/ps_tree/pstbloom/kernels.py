@@ -24,7 +24,10 @@ def compute_signature_bit(at, words):
 
 @kernel
 def fill_signatures(records, predicate_start, spaces, signature_start):
-    """Return the signatures of all spaces: of each record, the predicates whose domain is not negative."""
+    """Return the signatures of all spaces: each record sets its bit in all spaces of its predicates.
+
+    A predicate whose domain in the record is negative covers too many spaces, and is left out.
+    """
     signatures = np.zeros(signature_start[-1], dtype=np.uint64)
     spaces, words = borrow(spaces, Spaces), records.words
     for r in range(records.begin.size - 1):
@@ -82,7 +85,11 @@ def find_postings(index, scratch, events, event, i):
 
 @inline
 def find_spaces(index, scratch, events, event):
-    """Mark the event's spaces in `space`; returns the entries on known domains, and the postings of their lists."""
+    """Set scratch.space[domain] to the event's space + 1.
+
+    Return the number of entries on domains that the index knows, and the number of postings in the lists of their
+    spaces.
+    """
     common = index.common
     entries = postings = 0
     for i in range(events.start[event], events.start[event + 1]):
@@ -97,7 +104,7 @@ def find_spaces(index, scratch, events, event):
 
 @inline
 def clear_spaces(index, scratch, events, event):
-    """Make `space` all zero again."""
+    """Set scratch.space to zero again for the domains of an event."""
     for i in range(events.start[event], events.start[event + 1]):
         if events.domain[i] < index.common.cut_start.size - 1:
             scratch.space[events.domain[i]] = 0

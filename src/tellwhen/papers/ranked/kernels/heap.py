@@ -73,10 +73,10 @@ def drop_best_head(words, at, size):
 
 
 @inline
-def replenish_heap(words, at, size, key, source):
-    """Replace the best head by the next element of its list, with this key; return the new size.
+def replace_or_drop_best_head(words, at, size, key, source):
+    """Replace the best head by the next element of its list, or remove the head if the list has ended.
 
-    A negative key means that the list has ended: remove the head.
+    `key` is the key of the next element, negative at the end of the list. Return the new size of the heap.
     """
     if key < 0:
         return drop_best_head(words, at, size)

@@ -7,7 +7,7 @@ import numpy as np
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.search import find_first_above, find_first_below
 from tellwhen.papers.ranked.kernels.containment import find_next_stabbed
-from tellwhen.papers.ranked.kernels.heap import push_head, replenish_heap
+from tellwhen.papers.ranked.kernels.heap import push_head, replace_or_drop_best_head
 from tellwhen.papers.ranked.kernels.layout import BODY, FOUND, HEADS, LISTS, PATH_MAX, POINT
 
 
@@ -84,7 +84,7 @@ def build_interval_tree(low, high, ends):
 
 @inline
 def begin_scored_tree_cursor(tree, cursor, point):
-    """Begin a cursor: find the path to the point, and make the best interval of each node on it a head."""
+    """Begin a cursor: find the path to the point, and take the best interval of each node on it as a head."""
     cursor[POINT] = point
     heads, node = 0, 0 if tree.centre.size else -1
     while node >= 0:
@@ -120,7 +120,7 @@ def getnext_in_scored_tree(tree, cursor):
     if heads == 0:
         return np.int64(-1)
     rank, source = cursor[BODY], cursor[BODY + 2]
-    cursor[HEADS] = replenish_heap(cursor, BODY, heads, advance_scored_list(tree, cursor, source), source)
+    cursor[HEADS] = replace_or_drop_best_head(cursor, BODY, heads, advance_scored_list(tree, cursor, source), source)
     return np.int64(tree.number[rank])
 
 
@@ -173,7 +173,7 @@ def sift_rank_down(words, at, begin, end):
 
 @inline
 def begin_endpoint_tree_cursor(tree, cursor, point):
-    """Begin a cursor: put all stabbed intervals into a heap for each node, and make the best of each heap a head."""
+    """Begin a cursor: heap the stabbed intervals of each node, and take the best interval of each heap as a head."""
     heads = collect_stabbed_lists(tree, cursor, point)
     for source in range(heads):
         begin, end = cursor[LISTS + 2 * source], cursor[LISTS + 2 * source + 1]
@@ -204,7 +204,7 @@ def getnext_in_endpoint_tree(tree, cursor):
     if heads == 0:
         return np.int64(-1)
     rank, source = cursor[BODY], cursor[BODY + 2]
-    cursor[HEADS] = replenish_heap(cursor, BODY, heads, advance_endpoint_heap(cursor, source), source)
+    cursor[HEADS] = replace_or_drop_best_head(cursor, BODY, heads, advance_endpoint_heap(cursor, source), source)
     return np.int64(tree.number[rank])
 
 

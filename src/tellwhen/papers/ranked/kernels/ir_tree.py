@@ -65,7 +65,7 @@ def compute_tie(tree, cursor, source, at):
 
 @inline
 def begin_ir_tree_cursor(tree, cursor, point):
-    """Begin a cursor: find the path to the point, and make the first entry of each R-tree on it a head."""
+    """Begin a cursor: find the path to the point, and take the first entry of each R-tree on it as a head."""
     cursor[POINT] = point
     heads, node = 0, tree.counts[ROOT]
     while node >= 0:

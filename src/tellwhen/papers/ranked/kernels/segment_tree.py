@@ -7,7 +7,7 @@ import numpy as np
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.search import find_first_above
 from tellwhen.kernels.stabbing import convert_to_offsets, find_tree_nodes
-from tellwhen.papers.ranked.kernels.heap import push_head, replenish_heap
+from tellwhen.papers.ranked.kernels.heap import push_head, replace_or_drop_best_head
 from tellwhen.papers.ranked.kernels.layout import BODY, HEADS, LISTS, POINT
 
 
@@ -34,7 +34,7 @@ def build_segment_tree(first, last, leaves):
 
 @inline
 def begin_segment_tree_cursor(tree, cursor, point):
-    """Begin a cursor: make the best interval of each node from the leaf of the point up to the root a head."""
+    """Begin a cursor: for each node from the leaf of the point to the root, take its best interval as a head."""
     cursor[POINT] = point
     heads = 0
     leaves = tree.begins.size
@@ -66,5 +66,5 @@ def getnext_in_segment_tree(tree, cursor):
     if heads == 0:
         return np.int64(-1)
     rank, source = cursor[BODY], cursor[BODY + 2]
-    cursor[HEADS] = replenish_heap(cursor, BODY, heads, advance_segment_list(tree, cursor, source), source)
+    cursor[HEADS] = replace_or_drop_best_head(cursor, BODY, heads, advance_segment_list(tree, cursor, source), source)
     return np.int64(tree.number[rank])

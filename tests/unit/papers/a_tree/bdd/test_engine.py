@@ -83,7 +83,7 @@ def test_a_predicate_and_its_negation_are_two_variables():
 def test_only_what_is_true_is_looked_at():
     index = build_index([f"a = {k} AND b = 1" for k in range(1_000)])
     arrays, _ = encode([{"a": 7, "b": 2}, {"a": 7, "b": 1}, {"b": 2}], index._shard.store.attributes, tw.Schema())
-    candidates, parents = index._shard.engine.reader()._call.effort(arrays)
+    candidates, parents = index._shard.engine.reader()._call.count_effort(arrays)
     assert candidates == 1
     assert parents <= 2 * 1_000  # of b = 1
 

@@ -11,7 +11,7 @@ import tellwhen as tw
 from support import register_variant
 from tellwhen.compile.store import Store
 from tellwhen.containers.array_names import flatten
-from tellwhen.containers.batches import Typical
+from tellwhen.containers.batches import EncodedSample
 from tellwhen.encode.events import encode
 from tellwhen.engines import create
 from tellwhen.language.parser import parse
@@ -218,7 +218,7 @@ def test_subsumed_predicates_are_not_tested_again():
     events, _ = encode([{"a": 1}], store.attributes, Schema())
     reader = engine.reader()
     assert sorted(reader.match(events).slot.tolist()) == [0, 1, 2, 3, 4]
-    assert reader.effort(events) == (6, 1)  # cut down to the single value 1: only b is left to test
+    assert reader.count_effort(events) == (6, 1)  # cut down to the single value 1: only b is left to test
 
 
 def test_a_covered_predicate_is_tested():
@@ -269,7 +269,7 @@ def test_frequent_events_weigh_more():
     store, engine = make_engine("betree", [f"a = {k}" for k in range(50)] + ["b = 1"] * 50)
     events, _ = encode([{"a": 3}, {"b": 1}], store.attributes, Schema())
     for weight, capacity in (([99, 1], 20), ([1, 99], 160)):
-        store.set_typical(Typical(events, np.array(weight, dtype=np.float64)))
+        store.set_typical(EncodedSample(events, np.array(weight, dtype=np.float64)))
         engine.insert(np.arange(100, dtype=np.int32)[len(engine) :])
         engine.rebuild()
         assert engine.stats()["max_cap"] == capacity
@@ -282,7 +282,7 @@ def test_of_many_typical_events_some_are_drawn_by_weight():
     for weight, capacity in ((1, 5), (100, 20), (1000, 160)):
         weights = np.ones(1000)
         weights[1] = weight
-        store.set_typical(Typical(events, weights))
+        store.set_typical(EncodedSample(events, weights))
         engine.rebuild()
         assert engine.stats()["max_cap"] == capacity
 
@@ -432,7 +432,7 @@ def test_matching_counts_what_it_discards():
     events, _ = encode([{"a": 1, "b": 1}, {"a": 1}, {"c": 1}], store.attributes, Schema())
     engine.reader().match(events)
     assert engine._index.counts.tolist() == [[3, 1 + 2 + 3]]  # b is tested first
-    assert engine.reader().effort(events) == (9, 4 + 3 + 3)
+    assert engine.reader().count_effort(events) == (9, 4 + 3 + 3)
 
 
 @pytest.fixture(scope="module")
@@ -456,4 +456,4 @@ def test_figure_13(workloads, first, monkeypatch):
     fresh = create("betree", engine.source)
     fresh.insert(engine.source.find_alive())
     fresh.rebuild()
-    assert tested[-1] <= 1.2 * fresh.reader().effort(events)[1] / len(events.single_valued)
+    assert tested[-1] <= 1.2 * fresh.reader().count_effort(events)[1] / len(events.single_valued)

@@ -16,7 +16,7 @@ def add_parent(records, at, parent, needs):
 
 @kernel
 def write_records(nodes, root, offset, next_seed, seeds, records):
-    """Write the records of all nodes to their offsets, and the seeds of every predicate.
+    """Write the records of all nodes to their offsets, and the seeds of every predicate (see `Upward`).
 
     root[n] is the index of node n among the roots, or -1; next_seed[p] is where the next seed of predicate p goes.
     Children come before their parents, so the record of a child has begun when a parent is added to it.

@@ -70,7 +70,7 @@ def is_subsumed(nodes, predicates, p, path, depth):
 
 @kernel
 def write_words(nodes, conjunctions, predicates, order, output):
-    """Write the conjunctions of all c-nodes in this order into a WordsOutput, without subsumed predicates."""
+    """Write the conjunctions of the c-nodes `order` to `output`, a WordsOutput, without subsumed predicates."""
     rank, words = predicates.bounds.rank, output.words
     path = np.empty(256, dtype=np.int32)
     written = 0

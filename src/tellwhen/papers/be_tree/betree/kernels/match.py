@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tellwhen.kernels.arrays import I64, Events, Matches, Snapshot
-from tellwhen.kernels.emit import emit, next_event
+from tellwhen.kernels.emit import advance_clock, emit
 from tellwhen.kernels.evaluate import close_event, measure_longest_event, open_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
@@ -192,7 +192,7 @@ def match_tree(index, snapshot, scratch, events, out, event):
         if count_matches_at_most(index, queue, leaves) > out.slot.size - written:
             return e
         satisfied = find_true_predicates(index.stabbing, events, e, scratch.runs, scratch.truth, scratch.satisfied)
-        next_event(scratch.stamps)
+        advance_clock(scratch.stamps)
         conjunctions = predicates = loaded = 0  # local sums: writing to memory in every leaf would cost time
         for k in range(leaves):
             if k + PREFETCH_LEAVES < leaves:

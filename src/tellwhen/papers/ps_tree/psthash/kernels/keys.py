@@ -13,8 +13,8 @@ from tellwhen.papers.ps_tree.psthash.kernels.match import find_bucket
 
 
 @inline
-def is_on_new_domain(p, predicate, predicate_domain, chosen, count):
-    """Return whether predicate p is on another domain than predicate[j] for all j of chosen[:count]."""
+def has_unused_domain(p, predicate, predicate_domain, chosen, count):
+    """Return whether none of the chosen predicates, predicate[j] for j in chosen[:count], is on the domain of p."""
     for m in range(count):
         if predicate_domain[predicate[chosen[m]]] == predicate_domain[p]:
             return False
@@ -33,7 +33,7 @@ def choose_access(conjunctions, rank, predicate_domain, chosen):
             best = -1
             for j in range(start[c], start[c + 1]):
                 is_better = best < 0 or rank[predicate[j]] < rank[predicate[best]]
-                if is_better and is_on_new_domain(predicate[j], predicate, predicate_domain, chosen[c], n):
+                if is_better and has_unused_domain(predicate[j], predicate, predicate_domain, chosen[c], n):
                     best = j
             chosen[c, n] = best
             if best < 0:
@@ -70,9 +70,10 @@ def set_first_key(cursor, size, predicates, spaces):
 
 @inline
 def set_next_key(cursor, size, predicates, spaces):
-    """Advance the last access predicate to its next space.
+    """Advance the cursor to the next key, a combination of one space of each access predicate.
 
-    Behind its last space it starts again, and the access predicate before it advances.
+    The last access predicate takes its next space. After its last space it returns to its first one, and the access
+    predicate before it advances.
     """
     for n in range(size - 1, -1, -1):
         is_done = False
@@ -130,7 +131,10 @@ def enumerate_keys(makers, predicates, spaces, cursor, known, pairs, done):
 
 @kernel
 def find_key_sizes(keys, spaces):
-    """Return by space the sizes of the keys that it is in, as PSTHashIndex.key_sizes, for this number of spaces."""
+    """Return by space the sizes of the keys that contain it, as bits (`PSTHashIndex.key_sizes`).
+
+    `spaces` is the number of spaces.
+    """
     sizes = np.zeros(spaces, dtype=np.uint8)
     for k in range(keys.shape[0]):
         size = 0
