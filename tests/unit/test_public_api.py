@@ -113,6 +113,7 @@ SECTION_PACKAGES = {
     "Other names of `tellwhen`": "tellwhen",
     "Spark: `tellwhen.spark`": "tellwhen.spark",
     "Client: `tellwhen.client`": "tellwhen.client",
+    "Service: `tellwhen.service`": "tellwhen.service",
 }
 """Sections that list new exports, and the packages that export them."""
 
@@ -180,6 +181,12 @@ def make_scope(section: str, folder: Path) -> Scope:
     if section == "Client: `tellwhen.client`":
         load_package("tellwhen.service")
         return Scope(load_package("tellwhen.client").Client("http://127.0.0.1:1"), variables)
+    if section == "Service: `tellwhen.service`":
+        service = load_package("tellwhen.service")
+        (folder / "file").write_text("")  # no service can start on a file
+        return Scope(
+            service, variables | {"folder": folder / "file", "keys": service.Keys(folder / "keys"), "secret": ""}
+        )
     if section == "Spark: `tellwhen.spark`":
         return Scope(load_package("tellwhen.spark"), variables)
     return Scope(index if section == "Index" else tw, variables)

@@ -116,7 +116,7 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
             If an id occurs twice, or a subscription has this id and `replace` is False.
         """
         if errors != "raise":
-            return deprecated_members.quarantine_errors(self, subscriptions, replace, errors)
+            return deprecated_members.add_many_with_errors_argument(self, subscriptions, replace, errors)
         return self._send(_build_add_call(iter_subscriptions(subscriptions), replace, "raise", _return_none))
 
     def add_valid(self, subscriptions: Any, *, replace: bool = False) -> Any:

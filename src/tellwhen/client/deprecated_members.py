@@ -48,7 +48,7 @@ class DeprecatedMembers:
     live = alias_method("Client.live", "listen")
 
 
-def quarantine_errors(client: ClientMethods, subscriptions: Any, replace: bool, errors: str) -> Any:
+def add_many_with_errors_argument(client: ClientMethods, subscriptions: Any, replace: bool, errors: str) -> Any:
     """Carry out `add_many(errors="quarantine")`."""
     if errors != "quarantine":
         raise ArgumentError(f"errors must be 'raise' or 'quarantine', not {abbreviate(errors)}")

@@ -56,7 +56,7 @@ class DeprecatedMembers:
         return shard.texts[slot]
 
 
-def quarantine_errors(index: Index, subscriptions: Any, replace: bool, errors: str) -> Any:
+def add_many_with_errors_argument(index: Index, subscriptions: Any, replace: bool, errors: str) -> Any:
     """Carry out `add_many(errors="quarantine")`."""
     if errors != "quarantine":
         raise ArgumentError(f"errors must be 'raise' or 'quarantine', not {abbreviate(errors)}")

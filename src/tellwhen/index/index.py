@@ -171,7 +171,7 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
             If the index would be larger than its `memory_limit`.
         """
         if errors != "raise":
-            return deprecated_members.quarantine_errors(self, subscriptions, replace, errors)
+            return deprecated_members.add_many_with_errors_argument(self, subscriptions, replace, errors)
         rows = iter_subscriptions(subscriptions)
         with self._contents.change() as shard:
             shard.add(rows, replace)

@@ -91,7 +91,7 @@ class Ordinals:
                 yield np.arange(first, min(first + SLOTS_PER_CHUNK, count), dtype=np.int32)
             return
         ordinals = by_slot.data
-        older = self._sort(ordinals, count)
+        older = self._sort_older_slots(ordinals, count)
         newer = np.arange(len(older), count, dtype=np.int32)
         newer = newer[ordinals[newer] > after]
         newer = newer[np.argsort(ordinals[newer], kind="stable")]
@@ -106,7 +106,7 @@ class Ordinals:
             newer = newer[newer_count:]
             yield chunk[np.argsort(ordinals[chunk], kind="stable")]
 
-    def _sort(self, ordinals: I64, count: int) -> I32:
+    def _sort_older_slots(self, ordinals: I64, count: int) -> I32:
         """Return the first slots, sorted by ordinal: all slots but the newest ones (see UNSORTED_SLOTS_MIN)."""
         if count - len(self._sorted) > max(UNSORTED_SLOTS_MIN, len(self._sorted) // 8):
             # Ordinals of published slots never change: the result stays valid for later states.

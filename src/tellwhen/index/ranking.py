@@ -26,7 +26,7 @@ def rank_by_score(state: State, k: int, where: Where, copies_scores: bool = Fals
 
 
 def rank_relaxed(state: State, k: int, where: Where, factors: Mapping[str, float]) -> Rank:
-    """Return a function that ranks by the weights of the attributes that are true for an event.
+    """Return a function that ranks by the weights of the attributes whose part of the expression is true.
 
     `factors` are the weights of the event, which multiply the weights of the subscriptions.
     """

@@ -14,7 +14,10 @@ from tellwhen.containers.texts import Texts
 
 
 def describe_attributes(attributes: Attributes) -> dict[str, Any]:
-    """Return as JSON the domains by number, the patterns, and the names of the attributes with `needs_false`."""
+    """Return as JSON the domains by number, the patterns, and the names of the attributes that need FALSE.
+
+    An attribute needs FALSE if some subscription asks whether its value is FALSE, or whether it is present.
+    """
     return {
         "domains": [list(domain) for domain in attributes.domains],
         "patterns": [

@@ -131,6 +131,7 @@ def _order_factors(factors: Mapping[str, float], ranks: Mapping[str, int]) -> F6
 
 
 def _make_scratch_sizes(index: RelaxedIndex, snapshot: Snapshot) -> RelaxedScratch:
+    """Return a `RelaxedScratch` with lengths in place of arrays, for `take_scratch`."""
     sizes: RelaxedScratch = make_sizes(
         RelaxedScratch,
         satisfied=make_satisfied_sizes(snapshot),

@@ -36,7 +36,7 @@ def parse_body(raw: bytes, model: type[Model]) -> Model:
 
 
 class SubscriptionBatch(NamedTuple):
-    """Subscriptions that a request adds."""
+    """A parsed request to add many subscriptions: its valid rows and the malformed ones."""
 
     rows: list[list[Any]]
     """Valid rows, in the form that `changes.make_addition` takes."""

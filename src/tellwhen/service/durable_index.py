@@ -90,7 +90,7 @@ class DurableIndex:
             self.index = create_index()
             self.index.save(self._snapshot, note={"change": 0})
         self.replayed = 0  # subscriptions in the changes that were applied again
-        self._unlisted_refusals: list[int] = []  # numbers of refused changes that the journal does not list yet
+        self._unlisted_refused_numbers: list[int] = []  # numbers of refused changes that the journal does not list yet
         try:
             self._replay()
             self._changes_since_snapshot = self.replayed  # counted in subscriptions
@@ -131,7 +131,7 @@ class DurableIndex:
         self._thread.join()
         if not self._folder.exists():
             log.warning("tellwhen: %s was deleted; its index is not saved", self._folder)
-        elif self._changes_since_snapshot or self.failure is not None or self._journal.is_deleted:
+        elif self._changes_since_snapshot or self.failure is not None or self._journal.is_file_deleted:
             self._try_snapshot()
         self._journal.close()
 
@@ -191,7 +191,7 @@ class DurableIndex:
         try:
             apply_change(self.index, change)
         except TellwhenError as error:
-            self._unlisted_refusals.append(
+            self._unlisted_refused_numbers.append(
                 number
             )  # the journal must list it before the next frame, or a replay takes it for a valid change
             log.warning("tellwhen: a change that was never acknowledged is refused again: %s", error)
@@ -228,7 +228,9 @@ class DurableIndex:
     def _write(self, pending: list[PendingChange]) -> None:
         """Write changes to the journal, apply them, and deliver the results."""
         refusals = (
-            [encode_change({"do": "refuse", "numbers": self._unlisted_refusals})] if self._unlisted_refusals else []
+            [encode_change({"do": "refuse", "numbers": self._unlisted_refused_numbers})]
+            if self._unlisted_refused_numbers
+            else []
         )
         try:
             first = self._journal.append(refusals + [change.body for change in pending]) + len(refusals)
@@ -237,11 +239,11 @@ class DurableIndex:
                 change.deliver(StorageError(f"the change cannot be written: {error.strerror or error}"))
             return
         results = [self._apply(change.change) for change in pending]
-        self._unlisted_refusals = [
+        self._unlisted_refused_numbers = [
             first + place for place, result in enumerate(results) if isinstance(result, Exception)
         ]
-        if self._unlisted_refusals:
-            self._write_refusals()
+        if self._unlisted_refused_numbers:
+            self._write_refused_numbers()
         for change, result in zip(pending, results, strict=True):
             change.deliver(result)
         self._changes_since_snapshot += sum(count_subscriptions(change.change) for change in pending)
@@ -254,15 +256,15 @@ class DurableIndex:
         except (TellwhenError, MemoryError, RecursionError) as error:
             return error
 
-    def _write_refusals(self) -> None:
+    def _write_refused_numbers(self) -> None:
         """List refused changes in the journal before their results are delivered.
 
         If this fails, the next frame lists them. Until then they are in the last frame, and a replay expects refused
         changes there.
         """
         with suppress(OSError):
-            self._journal.append([encode_change({"do": "refuse", "numbers": self._unlisted_refusals})])
-            self._unlisted_refusals = []
+            self._journal.append([encode_change({"do": "refuse", "numbers": self._unlisted_refused_numbers})])
+            self._unlisted_refused_numbers = []
 
     def _try_snapshot(self) -> None:
         try:

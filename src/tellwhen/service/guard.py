@@ -97,8 +97,8 @@ class Guard:
             tenant.listeners.close_all()
 
     @property
-    def summary(self) -> str:
-        """Number and place of the subscriptions, for the message at the start."""
+    def startup_message(self) -> str:
+        """The number and place of the subscriptions, for the message at the start."""
         count = sum(len(tenant.index) for tenant in self._tenants.list_open())
         return f"{pluralize(count, 'subscription')} in {self._tenants.folder}{self._tenants.note}"
 
@@ -142,7 +142,7 @@ class Guard:
     def _admit(self, scope: Scope) -> None:
         """Check length, host, key, role and rate of a request; add the key and its tenant to the request's state."""
         state = scope["state"]
-        path, headers = scope["path"], _parse_headers(scope)
+        path, headers = scope["path"], _validate_head(scope)
         length = headers.get(b"content-length", b"0").lstrip(b"0")
         if length.isdigit() and (len(length) > CONTENT_LENGTH_DIGITS_MAX or int(length) > self._get_body_limit(path)):
             raise TooLarge(f"a request to this path has at most {self._get_body_limit(path):,} bytes")
@@ -216,7 +216,7 @@ def _has_arrived(receive: Receive) -> bool:
     return getattr(getattr(receive, "__self__", None), "more_body", True) is False
 
 
-def _parse_headers(scope: Scope) -> dict[bytes, bytes]:
+def _validate_head(scope: Scope) -> dict[bytes, bytes]:
     """Return the headers of a request; raise if an identifying header is repeated, or if the address is not UTF-8.
 
     Proxies and servers disagree about which of two equal headers counts, so neither can be trusted.

@@ -55,17 +55,17 @@ class Journal:
     """The log files of a folder. Only one thread may write."""
 
     def __init__(self, folder: Path, snapshot_number: int | None = None, *, accept_loss: bool = False) -> None:
-        """Open the log, or create one where neither a log nor a snapshot exists.
+        """Open the journal, or create one where neither a journal nor a snapshot exists.
 
-        Changes up to `snapshot_number` are in a snapshot. All later ones must be in the log, up to the last
-        acknowledged change. With `accept_loss`, changes may be missing at the end of the log.
+        Changes up to `snapshot_number` are in a snapshot. All later ones must be in the journal, up to the
+        last acknowledged change. With `accept_loss`, changes may be missing at the end of the journal.
         """
         self._folder = folder
         self._failure: OSError | None = None
         self._snapshot_number = snapshot_number or 0
         self._next_number = 1
         self.last_frame_first = 0
-        """Number of the first record in the last frame of the log that was opened."""
+        """Number of the first record in the last frame of the journal that was opened."""
         self._acknowledged = AcknowledgedNumber(folder)
         try:
             files = _list_files(folder)
@@ -109,7 +109,7 @@ class Journal:
         self._next_number = number
 
     def _check_end(self, has_log: bool, has_snapshot: bool, accept_loss: bool) -> None:
-        """Raise `FormatError` if the log is missing, or ends before the last acknowledged change."""
+        """Raise `FormatError` if the journal is missing, or ends before the last acknowledged change."""
         acknowledged, last = self._acknowledged.number, self.last_number
         if acknowledged is None and has_snapshot and not has_log:
             loss = f"{self._folder} has a snapshot and no log: changes since the snapshot may be missing"
@@ -132,12 +132,12 @@ class Journal:
 
     @property
     def failure(self) -> str | None:
-        """The reason why no record can be written any more; None if the log is writable."""
+        """The reason why no record can be written any more; None if the journal is writable."""
         return None if self._failure is None else f"the log cannot be written: {self._failure.strerror}"
 
     @property
-    def is_deleted(self) -> bool:
-        """Whether the file of the log was deleted while it is open."""
+    def is_file_deleted(self) -> bool:
+        """Whether the open file of the journal was deleted."""
         return os.fstat(self._descriptor).st_nlink == 0
 
     def iter_records(self, after: int) -> Iterator[Record]:
@@ -151,9 +151,9 @@ class Journal:
     def append(self, bodies: Sequence[bytes]) -> int:
         """Write records and sync them to the disk; return the number of the first record.
 
-        An `OSError` leaves the log as it was. More records can be appended unless the journal has a `failure`.
+        An `OSError` leaves the journal as it was. More records can be appended unless the journal has a `failure`.
         """
-        if self._failure is None and self.is_deleted:
+        if self._failure is None and self.is_file_deleted:
             self._failure = FileNotFoundError(errno.ENOENT, "its file was deleted")
         if self._failure is not None:
             raise self._failure
@@ -228,6 +228,7 @@ def _parse_frame(data: bytes, position: int) -> tuple[int, bytes] | None:
 
 
 def _iter_frames(file: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the number of the first record and the records of each frame; stop at the first damaged frame."""
     data, position = file.read_bytes(), 0
     while (frame := _parse_frame(data, position)) is not None:
         yield frame

@@ -60,7 +60,9 @@ class RequestRunner:
         except TimeoutError:
             raise TooSlow(f"the request took longer than {self.limits.seconds:g} seconds") from None
 
-    async def run_matching(self, timing: MatchTiming, request_bytes: int, match: Callable[[], Result]) -> Result:
+    async def match_inline_or_in_thread(
+        self, timing: MatchTiming, request_bytes: int, match: Callable[[], Result]
+    ) -> Result:
         """Match in the event loop if it is probably quick, and in a thread otherwise."""
         if timing.seconds < INLINE_SECONDS_MAX and request_bytes <= INLINE_BYTES_MAX:
             return timing.measure(match)

@@ -202,7 +202,7 @@ class _Server(uvicorn.Server):
         if self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             scheme = "https" if self.config.ssl_certfile else "http"
-            self._ready(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}", self._guard.summary)
+            self._ready(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}", self._guard.startup_message)
 
     async def shutdown(self, sockets: Any = None) -> None:
         """End the streams of listeners, which have no end of their own, and stop."""

@@ -208,6 +208,7 @@ class Tenants:
         return storage
 
     def _open_storage(self, name: str) -> DurableIndex | FollowedIndex:
+        """Open the index of a tenant: one that the service changes, or a read-only one that Spark builds."""
         if not _is_built_on_spark(self._folder):
             try:
                 return DurableIndex(

@@ -246,7 +246,7 @@ def test_the_shell():
         (["build", "rules.jsonl", "-o", "x", "--engine", "nothing"], "there is no engine 'nothing'"),
         (["build", "rules.jsonl", "-o", "x", "--schema", "broken.jsonl"], "broken.jsonl:"),
         (["build", "rules.jsonl", "-o", "x", "--strict"], "--strict needs a --schema"),
-        (["build", "rules.jsonl", "-o", "events.jsonl"], "is a file"),
+        (["build", "rules.jsonl", "-o", "events.jsonl"], "found a file"),
         (["explain", "index", "no", "{}"], "there is no subscription 'no'"),
         (["explain", "index", "cheap", "price"], "an event is a JSON object"),
         (["explain", "index", "cheap", "[1]"], "an event is a JSON object"),

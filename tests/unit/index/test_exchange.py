@@ -1,7 +1,5 @@
 """Subscriptions as tables and files of other programs, and back."""
 
-import datetime as dt
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -125,12 +123,14 @@ def test_merge_copies_compiled_subscriptions(monkeypatch, engine):
 
 
 def test_merge_compiles_again_for_another_schema():
-    other = tw.Index().add("a", "day > '2026-01-15'")
-    one = tw.Index(schema={"day": "date"}).merge(other)
-    assert one.match({"day": "2026-02-01"}) == ["a"]
-    assert one.match({"day": dt.date(2026, 1, 15)}) == []
-    with pytest.raises(tw.SchemaError, match="'a'"):
-        tw.Index(schema={"day": "int"}).merge(other)
+    other = tw.Index().add("a", "x > 1 AND y = 'b'")
+    one = tw.Index(schema={"x": "float"}).merge(other)
+    assert one.inspect.get_types()["x"] == "float"
+    assert one.match({"x": 1.5, "y": "b"}) == ["a"]
+    strict = tw.Index(schema={"y": "int"}).add("b", "x > 0")
+    with pytest.raises(tw.SchemaError, match="'a'.*y is declared int"):
+        strict.merge(other)
+    assert strict.match({"x": 2, "y": "b"}) == ["b"]
 
 
 def test_merge_without_texts():

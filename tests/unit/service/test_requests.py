@@ -56,8 +56,8 @@ def test_matching_that_takes_long_is_done_in_a_thread_until_it_is_quick_again():
     async def run():
         for seconds, count in ((0.0, 100), (4 * INLINE_SECONDS_MAX, 40), (0.0, 200)):
             for _ in range(count):
-                await runner.run_matching(timing, 100, lambda: match(seconds))  # noqa: B023
-        await runner.run_matching(timing, 100_000, lambda: match(0.0))
+                await runner.match_inline_or_in_thread(timing, 100, lambda: match(seconds))  # noqa: B023
+        await runner.match_inline_or_in_thread(timing, 100_000, lambda: match(0.0))
 
     asyncio.run(run())
     runner.close()

@@ -229,7 +229,7 @@ def test_an_index_that_was_saved_again_is_told(tmp_path):
         if is_saved:
             tw.Index().add("a", "x = 1").save(tmp_path / "index")
         app = create_app(tmp_path / "index")
-        said.append(app.summary)
+        said.append(app.startup_message)
         app._tenants.close()
     assert ["which is new" in one for one in said] == [True, False, False]
     assert ["was saved again since" in one for one in said] == [False, False, True]

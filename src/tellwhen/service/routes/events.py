@@ -29,7 +29,7 @@ def add_event_routes(app: FastAPI, runner: RequestRunner) -> None:
         """Match an event, return its matches, and send them to listeners."""
         raw, tenant = await request.body(), get_tenant(request)
         body, index, listeners = parse_body(raw, models.PublishRequest), tenant.index, tenant.listeners
-        ids, seconds = await runner.run_matching(
+        ids, seconds = await runner.match_inline_or_in_thread(
             tenant.match_timing, len(raw), lambda: answers.match_event(index, body)
         )
         tenant.metrics.match_seconds.observe(seconds)
@@ -41,7 +41,7 @@ def add_event_routes(app: FastAPI, runner: RequestRunner) -> None:
                 ids_by_subscriber = await runner.run_in_thread(lambda _: answers.group_ids_by_subscriber(index, ids))
         satisfied_filters: list[Any] = []
         if listeners.filter_count and ids:
-            satisfied_filters = await runner.run_matching(
+            satisfied_filters = await runner.match_inline_or_in_thread(
                 listeners.filter_timing, len(raw), lambda: listeners.match_filters(body.event)
             )
         is_remembered = len(raw) <= limits.remembered
@@ -60,7 +60,9 @@ def add_event_routes(app: FastAPI, runner: RequestRunner) -> None:
         """Match an event and return its matches. The event is not counted, and listeners do not get it."""
         raw, tenant = await request.body(), get_tenant(request)
         body, index = parse_body(raw, models.PublishRequest), tenant.index
-        ids, _ = await runner.run_matching(tenant.match_timing, len(raw), lambda: answers.match_event(index, body))
+        ids, _ = await runner.match_inline_or_in_thread(
+            tenant.match_timing, len(raw), lambda: answers.match_event(index, body)
+        )
         return await respond(index, body, ids)
 
     @app.post("/v1/publish/many", **describe_operation("events", models.PublishManyRequest, models.PublishManyResponse))
