@@ -72,8 +72,8 @@ def _make_ads_points(scale: float) -> list[Point]:
 class ReversedAds(Ads):
     """The expressions of `Ads` in reverse order."""
 
-    def draw_roots(self, numbers: I64) -> tuple[I64, I64]:
-        return super().draw_roots(np.maximum(0, self.total - 1 - numbers))
+    def draw_root_entries(self, numbers: I64) -> tuple[I64, I64]:
+        return super().draw_root_entries(np.maximum(0, self.total - 1 - numbers))
 
 
 def _make_points_in_both_orders(scale: float) -> list[Point]:

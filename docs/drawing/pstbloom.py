@@ -8,7 +8,7 @@ from docs.drawing.example import EVENT, build_example, make_event_box
 from docs.drawing.records import list_record_offsets, make_space_box
 from tellwhen.papers.ps_tree.pstbloom.arrays import PSTBloomIndex
 from tellwhen.papers.ps_tree.pstbloom.kernels import compute_signature_bit
-from tellwhen.papers.ps_tree.verify import Record, read_records
+from tellwhen.papers.ps_tree.verify import Record, read_records_by_offset
 
 TITLE = "PSTBloom: predicate spaces with signatures, and the posting lists of access predicates"
 
@@ -18,7 +18,7 @@ def draw() -> str:
     decoder, bloom = IndexDecoder(index), get_arrays(index)
     spaces, event_points = Spaces(decoder, bloom.common.cut_start, bloom.common.cuts), decoder.encode_event(EVENT)
     event_spaces = {domain: spaces.find(domain, point) for domain, point in event_points.items()}
-    records = read_records(bloom.common)
+    records = read_records_by_offset(bloom.common)
     boxes, arrows, matched_slots = [make_event_box()], [], []
     for domain in range(len(bloom.common.cut_start) - 1):
         name = decoder.name_attribute(domain)

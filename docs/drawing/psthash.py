@@ -9,7 +9,7 @@ from docs.drawing.decoder import IndexDecoder, Spaces, get_arrays
 from docs.drawing.example import EVENT, build_example, make_event_box
 from docs.drawing.records import list_record_offsets, make_space_box
 from tellwhen.papers.ps_tree.psthash.arrays import PSTHashIndex
-from tellwhen.papers.ps_tree.verify import Record, read_records
+from tellwhen.papers.ps_tree.verify import Record, read_records_by_offset
 
 TITLE = "PSTHash: predicate spaces, and a hash table whose keys are combinations of them"
 
@@ -18,7 +18,7 @@ def draw() -> str:
     index = build_example("psthash")
     decoder, hashed = IndexDecoder(index), get_arrays(index)
     spaces, event_points = Spaces(decoder, hashed.common.cut_start, hashed.common.cuts), decoder.encode_event(EVENT)
-    records = read_records(hashed.common)
+    records = read_records_by_offset(hashed.common)
     event_spaces = sorted(spaces.find(domain, point) for domain, point in event_points.items())
     event_keys = combine_spaces(hashed, event_spaces)
     boxes, arrows, matched_slots = [make_event_box()], [], []

@@ -9,7 +9,7 @@ from docs.drawing.decoder import IndexDecoder, Spaces
 from docs.drawing.example_trees import EVENT, build_example
 from docs.drawing.records import list_record_offsets
 from docs.drawing.routing import draw_routed_graph
-from tellwhen.papers.ps_tree.verify import Record, read_records
+from tellwhen.papers.ps_tree.verify import Record, read_records_by_offset
 
 TITLE = "Translation: every expression becomes conjunctions, which are in the lists of an engine of conjunctions"
 
@@ -27,7 +27,7 @@ def draw() -> str:
     decoder, common = IndexDecoder(index), engine.inner._index.common
     spaces, event_points = Spaces(decoder, common.cut_start, common.cuts), decoder.encode_event(EVENT)
     event_spaces = {spaces.find(domain, point) for domain, point in event_points.items()}
-    conjunctions, records = read_conjunctions(engine.inner), read_records(common)
+    conjunctions, records = read_conjunctions(engine.inner), read_records_by_offset(common)
     boxes, arrows, matched_slots = list[Box](), list[Arrow](), set[int]()
     is_true = [all(decoder.is_satisfied(p, event_points) for p in one.predicates) for one in conjunctions]
     for space in (space for domain in range(len(common.cut_start) - 1) for space in spaces.list_of_domain(domain)):

@@ -84,11 +84,11 @@ class _PatternReader:
         if character in ".^$":
             return self._skip(1)
         if character in "*?":
-            return self._drop_last(1)
+            return self._drop_quantified_literal(1)
         if character == "+":
             return self._skip(1)
         if character == "{" and (repeat := REPEAT.match(self._pattern, self._at)) is not None:
-            return self._drop_last(repeat.end() - self._at)
+            return self._drop_quantified_literal(repeat.end() - self._at)
         return self._append(character, 1)
 
     def _append(self, character: str, length: int) -> bool:
@@ -118,7 +118,7 @@ class _PatternReader:
         self._at += length
         return True
 
-    def _drop_last(self, length: int) -> bool:
+    def _drop_quantified_literal(self, quantifier_length: int) -> bool:
         """Skip a quantifier, and drop the literal character before it, which may be absent from the string."""
         del self.runs[-1][-1:]
-        return self._skip(length)
+        return self._skip(quantifier_length)

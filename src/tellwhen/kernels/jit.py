@@ -227,7 +227,7 @@ def inline(function: Callable[..., Any]) -> Any:
     return _compile(function, forceinline=True)
 
 
-def is_compiled(compiled: Any) -> bool:
+def is_compiled_or_cached(compiled: Any) -> bool:
     """Return whether the kernel can be called without compiling it first."""
     return bool(compiled.overloads) or _is_cached(compiled)
 

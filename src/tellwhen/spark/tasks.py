@@ -68,7 +68,7 @@ class Task(ABC):
 
 
 def run_tasks(spark: SparkSession, count: int, task: Task, schema: str) -> DataFrame:
-    """Return the rows of the task for all numbers below `count`, with a partition for each number."""
+    """Return a DataFrame that runs the task for all numbers below `count`, one partition per number."""
     return map_batches(spark.range(0, count, 1, max(1, count)), task, schema)
 
 

@@ -182,7 +182,7 @@ def _get_hulls(literals: Predicates) -> tuple[I64, I64]:
 
 
 class _Bounds(NamedTuple):
-    """The covers that are not empty: for each its subscription, domain, first and last point."""
+    """The range of each cover that is not empty. A cover on several domains has the range of its first predicate."""
 
     subscription: I64
     domain: I32  # of the first predicate

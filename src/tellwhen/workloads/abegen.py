@@ -65,7 +65,7 @@ class ABEGen(TreeWorkload):
             draws = expect_distinct(sizes[level], draws, self.skew) if self.skew else draws
         return sizes
 
-    def draw_roots(self, numbers: I64) -> tuple[I64, I64]:
+    def draw_root_entries(self, numbers: I64) -> tuple[I64, I64]:
         return np.full(len(numbers), self.depth), numbers
 
     def format_predicates(self, entries: I64) -> list[str]:

@@ -69,7 +69,7 @@ class Ads(TreeWorkload):
                     counts[1] += size * (more - paired)
         return sizes
 
-    def draw_roots(self, numbers: I64) -> tuple[I64, I64]:
+    def draw_root_entries(self, numbers: I64) -> tuple[I64, I64]:
         draw = self._hashed
         levels = 1 + np.searchsorted(np.cumsum(LEVELS)[:-1], draw.uniform(numbers, 1), side="right")
         uniform = draw.uniform(numbers, 2)

@@ -57,7 +57,7 @@ class TreeWorkload(Workload):
         """By level: the number of sub-expressions in its pool. Level 0 is not used."""
 
     @abstractmethod
-    def draw_roots(self, numbers: I64) -> tuple[I64, I64]:
+    def draw_root_entries(self, numbers: I64) -> tuple[I64, I64]:
         """Return the level and the number in its pool of the outermost node of each subscription."""
 
     @abstractmethod
@@ -82,7 +82,7 @@ class TreeWorkload(Workload):
         )
 
     def generate_subscriptions(self, block: int) -> list[str]:
-        levels, entries = self.draw_roots(np.arange(block * BLOCK, (block + 1) * BLOCK))
+        levels, entries = self.draw_root_entries(np.arange(block * BLOCK, (block + 1) * BLOCK))
         entries_by_level: dict[int, list[I64]] = {int(level): [entries[levels == level]] for level in np.unique(levels)}
         nodes_by_level: dict[int, tuple[I64, list[str], I64, I64, I64]] = {}
         for level in range(int(levels.max()), 1, -1):

@@ -37,7 +37,7 @@ def put_node(nodes, n, begin, end, yes, no):
 
 
 @inline
-def divide(code, start, nodes, n, count):
+def divide_node(code, start, nodes, n, count):
     """Divide node n into its parts, which become the nodes from `count` on. Return the new count."""
     begin, end, yes, no = nodes[n, BEGIN], nodes[n, END], nodes[n, YES], nodes[n, NO]
     if end - begin == 1:
@@ -108,7 +108,7 @@ def read_tree(code, start, end, tree):
         roots[r] = n
         count += 1
         while n < count:
-            count = divide(code, start, nodes, n, count)
+            count = divide_node(code, start, nodes, n, count)
             n += 1
         region_end = begin - 2  # SET and CLEAR lie between two regions
         yes, no = region_end, region_end + 1
@@ -134,4 +134,4 @@ def read_parts(kind, code, start, end, nodes):
     if kind != PROGRAM or has_registers(code, start, end):
         return 1
     put_node(nodes, 0, 0, (end - start) // 3, ACCEPT, REJECT)
-    return divide(code, start, nodes, 0, 1)
+    return divide_node(code, start, nodes, 0, 1)

@@ -8,11 +8,11 @@ from tellwhen.kernels.jit import kernel
 
 
 @kernel
-def locate_texts(start, data, begin, end, wanted_start, wanted, at, known):
+def locate_texts(start, data, begin, end, wanted_start, wanted, place_out, is_found_out):
     """Locate the wanted texts in the sorted texts begin:end.
 
-    Set at[k] to the number of texts in begin:end that are not greater than wanted text k, and known[k] to 1 if the last
-    of these is equal to it, else to 0.
+    Set place_out[k] to the number of texts in begin:end that are not greater than wanted text k, and is_found_out[k] to
+    1 if the last of these is equal to it, else to 0.
     """
     for k in range(wanted_start.size - 1):
         first, size = wanted_start[k], wanted_start[k + 1] - wanted_start[k]
@@ -31,5 +31,5 @@ def locate_texts(start, data, begin, end, wanted_start, wanted, at, known):
                 found = found or order == 0
             else:
                 high = middle
-        at[k] = low - begin
-        known[k] = found
+        place_out[k] = low - begin
+        is_found_out[k] = found

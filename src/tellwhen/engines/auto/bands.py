@@ -54,7 +54,7 @@ class Band(NamedTuple):
 
 
 def cut_bands(slots: I32, scores: Scores, band_min: int = BAND_MIN) -> list[Band]:
-    """Cut ascending slots into bands, the largest first, which has the lowest scores."""
+    """Cut slots into bands by score, the largest band first: it has the lowest scores. `slots` ascend."""
     if not len(slots):
         return []
     worth = scores.get_scores(slots)

@@ -38,7 +38,7 @@ from tellwhen.engines.cover.postings import (
 from tellwhen.engines.cover.verify import check_index
 from tellwhen.engines.shared.bulk import list_pending_path
 from tellwhen.kernels.arrays import F64, I32
-from tellwhen.kernels.jit import is_compiled
+from tellwhen.kernels.jit import is_compiled_or_cached
 
 PENDING_MAX = 256
 """Make a segment once more than 256 subscriptions are pending, since these are tested one by one."""
@@ -168,7 +168,7 @@ class Auto(Engine):
         if self.option["layout"] == ATREE:
             least = 1
         else:
-            least = self.limits.settled_min if is_compiled(match_tree) else self.limits.uncompiled_settled_min
+            least = self.limits.settled_min if is_compiled_or_cached(match_tree) else self.limits.uncompiled_settled_min
         return next((one for one in self._segments if not one.is_settled and len(one.slots) >= least), None)
 
     def _count_due_segments(self) -> int | None:
@@ -191,7 +191,7 @@ class Auto(Engine):
     def _choose_pending_max(self) -> int:
         if self.option["pending"]:
             return self.option["pending"]
-        return PENDING_MAX if self._segments or is_compiled(match_cover) else UNCOMPILED_PENDING_MAX
+        return PENDING_MAX if self._segments or is_compiled_or_cached(match_cover) else UNCOMPILED_PENDING_MAX
 
     def _create_merge(self, count: int) -> Merge:
         snapshot = self.source.snapshot()

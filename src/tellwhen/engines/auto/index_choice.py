@@ -60,7 +60,7 @@ class IndexTimer:
     def build_if_faster(self, slots: I32, packed: Packed) -> ATreeIndex | None:
         """Build the index of `atree` for some slots; return None unless it is faster than their index of `cover`."""
         by_cover = make_readers([packed], self._snapshot)[0]
-        if self._measure_seconds(by_cover) < self._limits.seconds_min:
+        if self._measure_seconds_per_event(by_cover) < self._limits.seconds_min:
             return None
         sampled = self._limits.sampled_slots
         if len(slots) > 2 * sampled and self._measure_speedup(_sample_slots(slots, sampled)) < SAMPLE_SPEEDUP_MIN:
@@ -79,9 +79,9 @@ class IndexTimer:
         return make_graph_reader(Packed(graph), self._snapshot)
 
     def _compute_speedup(self, before: Reader, after: Reader) -> float:
-        return self._measure_seconds(before) / self._measure_seconds(after)
+        return self._measure_seconds_per_event(before) / self._measure_seconds_per_event(after)
 
-    def _measure_seconds(self, reader: Reader) -> float:
+    def _measure_seconds_per_event(self, reader: Reader) -> float:
         """Measure the seconds per event: the least of four runs, since other processes use the machine too."""
         least = np.inf
         for _ in range(4):  # the first run may compile the kernel

@@ -77,13 +77,13 @@ def find_requirements(terms: Extract, facts: PredicateFacts, span: int) -> Requi
 def drop_implied(requirements: Requirements, implied: I32) -> Requirements:
     """Drop the predicates that are true of every event that finds the term, but not those of clauses."""
 
-    def drop(columns: TermColumns) -> TermColumns:
+    def select_not_implied(columns: TermColumns) -> TermColumns:
         count = columns.start[-1]
         owner = np.repeat(np.arange(len(implied)), np.diff(columns.start))
         is_implied = columns.predicate[:count] == implied[owner]
         return _select(columns, ~is_implied | (columns.column[:count] >= requirements.span))
 
-    return requirements._replace(all=drop(requirements.all), plain=drop(requirements.plain))
+    return requirements._replace(all=select_not_implied(requirements.all), plain=select_not_implied(requirements.plain))
 
 
 def drop_decided_tests(terms: Extract, conjunct: TermColumns, is_exact: Flags, implied: I32) -> Extract:

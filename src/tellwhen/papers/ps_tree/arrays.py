@@ -116,7 +116,7 @@ class CommonScratch(NamedTuple):
     prefetched: I64  # one sum, which nothing reads: storing it keeps the prefetch loads alive
 
 
-class MatchSteps(NamedTuple):
+class EngineFunctions(NamedTuple):
     """The steps in which the matching of `pstbloom` and of `psthash` differs, as compiled functions."""
 
     find_lists: Callable[..., Any]  # find the posting lists of an event; returns how many, and their postings

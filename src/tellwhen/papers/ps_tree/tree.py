@@ -136,7 +136,7 @@ class PSTree:
         find_covered_spaces(spaces, predicates, used)
         return spaces
 
-    def list_spaces(self, domain: int) -> list[tuple[int, int]]:
+    def list_interval_counts(self, domain: int) -> list[tuple[int, int]]:
         """Return (first point, number of covering intervals) of each space of a domain."""
         arrays = self.arrays
         places = slice(arrays.block[domain], arrays.block[domain] + arrays.used[domain])

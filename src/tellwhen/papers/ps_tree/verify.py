@@ -72,7 +72,7 @@ class Record(NamedTuple):
     domain: list[int]  # of these predicates, if records have domains
 
 
-def read_records(common: CommonIndex) -> dict[int, Record]:
+def read_records_by_offset(common: CommonIndex) -> dict[int, Record]:
     """Return all records by offset."""
     words, at = common.records.tolist(), 0
     records = {}
@@ -105,7 +105,7 @@ def check_lists(
         known, where = place(members)
         tested = Counter(members) - Counter(known)
         expected[slot, tuple(sorted(tested.elements())), where] += 1
-    records = read_records(common)
+    records = read_records_by_offset(common)
     assert {*records, len(common.records)}.issuperset(common.waiting.tolist()), "`waiting` points into a record"
     lists: dict[int, list[Any]] = {}
     bounds = common.list_start.tolist()

@@ -59,7 +59,7 @@ def set_times(monkeypatch, cover, graph, sample=None):
         asked.append("sample" if is_sample else "all")
         return (sample if is_sample else (cover, graph))[isinstance(reader, CallReader)]
 
-    monkeypatch.setattr(IndexTimer, "_measure_seconds", seconds)
+    monkeypatch.setattr(IndexTimer, "_measure_seconds_per_event", seconds)
     return asked
 
 
@@ -102,7 +102,7 @@ def test_of_a_large_segment_a_sample_is_tried_first(monkeypatch, registry, sampl
 def test_nobody_waits_for_kernels_of_a_small_graph(monkeypatch, registry):
     set_times(monkeypatch, 1.0, 0.1)
     auto = register_variant(Auto, limits=AutoLimits(uncompiled_settled_min=3_000))
-    monkeypatch.setattr("tellwhen.engines.auto.engine.is_compiled", lambda kernel: kernel is not match_tree)
+    monkeypatch.setattr("tellwhen.engines.auto.engine.is_compiled_or_cached", lambda kernel: kernel is not match_tree)
     assert tw.Index(auto).add_many(rules(2_999)).rebuild().inspect.get_stats()[auto]["in atree"] == 0
     assert tw.Index(auto).add_many(rules(3_000)).rebuild().inspect.get_stats()[auto]["in atree"] == 3_000
 

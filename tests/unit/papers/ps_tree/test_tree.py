@@ -31,17 +31,17 @@ def check(tree, *intervals):
 def test_the_ages_of_section_4_4():
     tree = PSTree()
     insert(tree, (0, 20, 60), (0, 30, 80))
-    assert tree.list_spaces(0) == [(LOWEST, 0), (20, 1), (30, 2), (61, 1), (81, 0)]
+    assert tree.list_interval_counts(0) == [(LOWEST, 0), (20, 1), (30, 2), (61, 1), (81, 0)]
     delete(tree, (0, 30, 80))
-    assert tree.list_spaces(0) == [(LOWEST, 0), (20, 1), (61, 0)]
+    assert tree.list_interval_counts(0) == [(LOWEST, 0), (20, 1), (61, 0)]
     check(tree, (0, 20, 60))
 
 
 def test_the_bytes_of_figure_2():
     tree = PSTree()
     insert(tree, (0, -5, -1), (0, 1, 5))
-    assert [begin for begin, _ in tree.list_spaces(0)] == [LOWEST, -5, 0, 1, 6]
-    assert [covered for _, covered in tree.list_spaces(0)] == [0, 1, 0, 1, 0]
+    assert [begin for begin, _ in tree.list_interval_counts(0)] == [LOWEST, -5, 0, 1, 6]
+    assert [covered for _, covered in tree.list_interval_counts(0)] == [0, 1, 0, 1, 0]
     ids = tree.locate(np.zeros(5, np.int32), np.array([-128, -5, 0, 1, 127]))
     assert len(set(ids.tolist())) == 5
     at_two = tree.locate(np.zeros(3, np.int32), np.array([2, 5, 6]))
@@ -52,9 +52,9 @@ def test_a_split_copies_the_counter():
     tree = PSTree()
     insert(tree, (0, 0, 9))
     insert(tree, (0, 5, 6))
-    assert tree.list_spaces(0) == [(LOWEST, 0), (0, 1), (5, 2), (7, 1), (10, 0)]
+    assert tree.list_interval_counts(0) == [(LOWEST, 0), (0, 1), (5, 2), (7, 1), (10, 0)]
     delete(tree, (0, 5, 6))
-    assert tree.list_spaces(0) == [(LOWEST, 0), (0, 1), (10, 0)]
+    assert tree.list_interval_counts(0) == [(LOWEST, 0), (0, 1), (10, 0)]
 
 
 def test_ids_stay_while_others_come_and_go():
@@ -74,7 +74,7 @@ def test_an_id_used_again_has_forgotten_its_counters():
     insert(tree, (0, 3, 5), (0, 3, HIGHEST))
     delete(tree, (0, 3, 5), (0, 3, HIGHEST))
     insert(tree, (1, 7, 7))
-    assert tree.list_spaces(1) == [(LOWEST, 0), (7, 1), (8, 0)]
+    assert tree.list_interval_counts(1) == [(LOWEST, 0), (7, 1), (8, 0)]
     check(tree, (1, 7, 7))
 
 
@@ -82,7 +82,7 @@ def test_an_empty_tree():
     tree = PSTree()
     insert(tree)
     tree.ensure_domains(2)
-    assert tree.list_spaces(1) == [(LOWEST, 0)]
+    assert tree.list_interval_counts(1) == [(LOWEST, 0)]
     check(tree)
 
 
@@ -103,7 +103,7 @@ def test_any_sequence(steps):
         for k in range(tree.domains):
             begins = sorted({LOWEST} | {b for n, a, z in known if n == k for b in (a, z + 1) if b <= HIGHEST})
             covers = [sum(n == k and a <= b <= z for n, a, z in known) for b in begins]
-            assert tree.list_spaces(k) == list(zip(begins, covers, strict=True))
+            assert tree.list_interval_counts(k) == list(zip(begins, covers, strict=True))
             nearby = np.clip(np.array([b + d for b in begins for d in (-1, 0, 1)], dtype=object), LOWEST, HIGHEST)
             points = np.array(nearby, dtype=np.int64)
             numbers = np.searchsorted(begins, points, side="right") - 1
@@ -122,7 +122,7 @@ def test_many_at_once_and_one_by_one_are_the_same():
         parts.insert(domain[k : k + 7], low[k : k + 7], high[k : k + 7])
     for tree in (whole, parts):
         check_trees(tree.arrays, domain, low, high, np.ones(2000, np.int64))
-    assert all(whole.list_spaces(k) == parts.list_spaces(k) for k in range(4))
+    assert all(whole.list_interval_counts(k) == parts.list_interval_counts(k) for k in range(4))
     parts.delete(domain[500:], low[500:], high[500:])
     check_trees(parts.arrays, domain[:500], low[:500], high[:500], np.ones(500, np.int64))
 

@@ -51,7 +51,7 @@ SORTED_BY_INSERTION = 32
 
 
 @kernel
-def sort_members(members, count):
+def deduplicate_members(members, count):
     """Sort the atoms and remove duplicates; return how many are left."""
     if count > SORTED_BY_INSERTION:
         members[:count].sort()
@@ -94,7 +94,7 @@ def get_or_create_node(forest, kind, growth, count, sharing):
 def join_atoms(forest, kind, growth, count, sharing, is_binary):
     """Join the atoms growth.members[:count] by an operator; return the node. P AND P is P."""
     members = growth.members
-    count = sort_members(members, count)
+    count = deduplicate_members(members, count)
     if count == 1:
         return np.int64(members[0])
     if not is_binary:
@@ -187,7 +187,7 @@ def release_use(forest, n):
 
 
 @inline
-def adopt_children(forest, n, parent):
+def replace_by_children(forest, n, parent):
     """Make the children of node n children of `parent` in place of n."""
     nodes, edges = forest.nodes, forest.edges
     before, edge = np.int64(NONE), np.int64(nodes[parent, FIRST_CHILD])
@@ -211,7 +211,7 @@ def remove_node(forest, n):
     """Remove a dead node, and make its parents the parents of its children. No node has it as an atom."""
     nodes, edges = forest.nodes, forest.edges
     while nodes[n, FIRST_PARENT] != NONE:
-        adopt_children(forest, n, np.int64(edges[nodes[n, FIRST_PARENT], PARENT]))
+        replace_by_children(forest, n, np.int64(edges[nodes[n, FIRST_PARENT], PARENT]))
     while nodes[n, FIRST_CHILD] != NONE:
         drop_edge(forest, np.int64(nodes[n, FIRST_CHILD]), NONE)
     if nodes[n, KIND] != LEAF:

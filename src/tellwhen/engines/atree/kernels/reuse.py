@@ -65,7 +65,7 @@ def is_within(inner, inner_first, inner_count, outer, outer_first, outer_count):
 
 
 @kernel
-def find_candidates(forest, kind, growth, count):
+def find_contained_nodes(forest, kind, growth, count):
     """List the nodes whose atoms are a subset of growth.members[:count]; return how many.
 
     Nodes are found by their two last atoms, which are the rarest: predicates are numbered in the order of arrival, so
@@ -107,7 +107,7 @@ def count_uncovered_atoms(forest, n, growth, count):
 def reorganize(forest, kind, growth, count):
     """Choose children for the atoms growth.members[:count] by a greedy set cover (Algorithm 2); return how many."""
     members, children, is_covered = growth.members, growth.children, growth.is_covered
-    candidates = find_candidates(forest, kind, growth, count) if count > 2 else 0
+    candidates = find_contained_nodes(forest, kind, growth, count) if count > 2 else 0
     for i in range(count):
         is_covered[i] = 0
     made = 0

@@ -58,7 +58,7 @@ def locate_chain(row, kind):
 
 
 @inline
-def reserve_room(batch, chain):
+def reserve_staging_room(batch, chain):
     """Return the index of room for STAGED_ELEMENTS_MAX more elements of a chain, or -1 if all pages are in use."""
     page, at = np.int64(batch.chains[chain + CHAIN_HEAD]), np.int64(batch.chains[chain + CHAIN_END])
     if page >= 0 and at + STAGED_ELEMENTS_MAX <= (page + 1) * PAGE_SIZE:
@@ -99,7 +99,7 @@ def stage_guarded_postings(candidates, row, batch):
     """Stage the first of scratch.candidates, the postings whose guard is true; return whether there was room."""
     chain = locate_chain(row, UNDECIDED)
     for first in range(0, candidates, STAGED_ELEMENTS_MAX):
-        at = reserve_room(batch, chain)
+        at = reserve_staging_room(batch, chain)
         if at < 0:
             return False
         for c in range(first, min(candidates, first + STAGED_ELEMENTS_MAX)):
@@ -140,7 +140,7 @@ def open_block(index, events, first, end, batch):
 def stage_word(members, posting, is_slot, is_sure, row, index, batch):
     """Stage the postings whose bits are set, or their slots; return whether there was room."""
     chain = locate_chain(row, DECIDED if is_slot else UNDECIDED)
-    at = reserve_room(batch, chain)
+    at = reserve_staging_room(batch, chain)
     if at < 0:
         return False
     slots, first, staged = index.postings.slot, np.uint64(posting), batch.staged

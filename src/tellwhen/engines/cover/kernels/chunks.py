@@ -126,7 +126,7 @@ def choose_columns(seed_count, span, scratch):
 
 
 @inline
-def move_members(conditions, scratch, cut):
+def take_fitting_terms(conditions, scratch, cut):
     """Move the waiting terms that require only chosen columns to the end of the written terms; return how many."""
     waiting, cursor = scratch.waiting, scratch.cursor
     end, left = cursor[TERMS_END], cursor[WAITING_BEGIN]
@@ -203,7 +203,7 @@ def cut_members(conditions, price, span, members_min, scratch, cut):
     seed = choose_seed(span, scratch)
     count_columns(seed, conditions, scratch)
     alternatives = choose_columns(scratch.counts[seed] if seed >= 0 else 0, span, scratch)
-    members = move_members(conditions, scratch, cut)
+    members = take_fitting_terms(conditions, scratch, cut)
     if members >= max(members_min, MEMBERS_PER_ALTERNATIVE * alternatives):
         put_columns(members, conditions, price, span, scratch, cut)
         return members

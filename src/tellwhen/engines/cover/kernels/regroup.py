@@ -70,7 +70,7 @@ def count_key(table, key):
 
 
 @inline
-def count_members(table, key):
+def count_postings_of_key(table, key):
     """Return the number of postings with this key."""
     at = find_place(table, key)
     return table.members[at] if table.key[at] != 0 else np.int64(0)
@@ -125,7 +125,7 @@ def choose_node(count, candidates, table, members_min):
     """Return the cheapest of the candidates with enough members, or -1."""
     best, least = np.int64(-1), 1e300
     for k in range(count):
-        members = count_members(table, candidates.key[k])
+        members = count_postings_of_key(table, candidates.key[k])
         cost = candidates.share[k] * (OPENING_NANOSECONDS / max(1, members) + MEMBER_NANOSECONDS)
         if members >= members_min and cost < least:
             best, least = k, cost
@@ -195,7 +195,7 @@ def choose_nodes(postings, conjunct, is_movable, ranges, spaces, candidates, tab
     for _ in range(ROUNDS):
         count_choices(postings, choice, table)
         for s in range(is_movable.size):
-            if choice.key[s] >= 0 and count_members(table, choice.key[s]) < SMALL_MEMBERS_MAX:
+            if choice.key[s] >= 0 and count_postings_of_key(table, choice.key[s]) < SMALL_MEMBERS_MAX:
                 count = list_nodes(s, conjunct, ranges, spaces, candidates)
                 best = choose_node(count, candidates, table, SMALL_MEMBERS_MAX)
                 if best >= 0:

@@ -8,7 +8,7 @@ domain + negated, where `span` is twice the number of domains, and columns of cl
 from __future__ import annotations
 
 from tellwhen.compile.extract import Extract
-from tellwhen.compile.kernels.tree import AND_NODE, BEGIN, END, KIND, OR_NODE, divide, read_parts
+from tellwhen.compile.kernels.tree import AND_NODE, BEGIN, END, KIND, OR_NODE, divide_node, read_parts
 from tellwhen.engines.cover.build_arrays import PredicateFacts, TermColumns
 from tellwhen.kernels.arrays import CONJUNCTION
 from tellwhen.kernels.handover import unpack
@@ -38,7 +38,7 @@ def divide_clause(n, code, start, nodes, end, is_exact):
 
     Return `end` for a clause with other parts than predicates, or with a predicate that buckets cannot decide.
     """
-    last = divide(code, start, nodes, n, end)
+    last = divide_node(code, start, nodes, n, end)
     if nodes[n, KIND] != OR_NODE:
         return end
     for child in range(end, last):

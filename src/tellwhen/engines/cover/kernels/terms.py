@@ -17,7 +17,7 @@ from tellwhen.compile.kernels.tree import (
     NO,
     OR_NODE,
     YES,
-    divide,
+    divide_node,
     read_parts,
 )
 from tellwhen.engines.cover.build_arrays import PartOrder, PredicateLists, TermCode, TermColumns
@@ -35,7 +35,7 @@ COVER_LAST, GUARD_LAST = 1e12, 1e6
 @inline
 def put_term(code, start, nodes, n, count, out, written):
     """Write the code of the term that is node n; return its kind and the new end. Nodes from `count` on are free."""
-    after = divide(code, start, nodes, n, count)
+    after = divide_node(code, start, nodes, n, count)
     is_conjunction = nodes[n, KIND] == LEAF or nodes[n, KIND] == AND_NODE
     for k in range(count, after):
         is_conjunction &= nodes[k, END] - nodes[k, BEGIN] == 1
@@ -88,8 +88,8 @@ def write_terms(subscriptions, nodes, terms):
 
 
 @inline
-def price_part(code, start, n, order):
-    """Return roughly the share of the events that satisfy a part, plus the penalties of its predicates."""
+def price_node(code, start, n, order):
+    """Return roughly the share of the events that satisfy node n, a part of an AND, plus its penalties."""
     price = 0.0
     for at in range(order.nodes[n, BEGIN], order.nodes[n, END]):
         price += order.predicate_price[code[start + 3 * at]] + order.penalty[code[start + 3 * at]]
@@ -100,7 +100,7 @@ def price_part(code, start, n, order):
 def sort_parts_by_price(code, start, count, order):
     """Sort the parts of an AND, which are the nodes from 1 to `count` - 1, by price."""
     for n in range(1, count):
-        price = price_part(code, start, n, order)
+        price = price_node(code, start, n, order)
         k = n - 1
         while k > 0 and order.price[k - 1] > price:
             order.price[k], order.node[k] = order.price[k - 1], order.node[k - 1]
@@ -164,7 +164,7 @@ def write_sorted_parts(terms, covers, guards, order, out):
 
 
 @inline
-def is_decided_before(p, s, conjunct, is_exact, implied):
+def is_test_decided(p, s, conjunct, is_exact, implied):
     """Return whether predicate p is true of every event that finds term s and that no bitmap rules out for it."""
     if p == implied[s]:
         return True
@@ -190,7 +190,7 @@ def write_open_tests(terms, conjunct, is_exact, implied, nodes, out):
         count = read_parts(terms.kind[s], code, first, last, nodes)
         if terms.kind[s] == CONJUNCTION:
             for i in range(first, last):
-                if not is_decided_before(code[i], s, conjunct, is_exact, implied):
+                if not is_test_decided(code[i], s, conjunct, is_exact, implied):
                     out.code[written] = code[i]
                     written += 1
         elif nodes[0, KIND] == AND_NODE:
@@ -198,7 +198,7 @@ def write_open_tests(terms, conjunct, is_exact, implied, nodes, out):
             for n in range(1, count):
                 is_leaf = nodes[n, END] - nodes[n, BEGIN] == 1
                 p = code[first + 3 * nodes[n, BEGIN]]
-                nodes[n, CHILD] = is_leaf and is_decided_before(p, s, conjunct, is_exact, implied)
+                nodes[n, CHILD] = is_leaf and is_test_decided(p, s, conjunct, is_exact, implied)
                 open_parts += nodes[n, CHILD] == 0
             for n in range(1, count):
                 if nodes[n, CHILD] == 0:

@@ -52,25 +52,25 @@ def emit_waiting(index, snapshot, scratch, events, event, out, written):
 
 
 @inline
-def match_events(index, snapshot, scratch, events, out, event, steps):
+def match_events(index, snapshot, scratch, events, out, event, engine_functions):
     """Match the events from `event` on. Return the first event whose matches did not fit.
 
-    `steps` are the compiled MatchSteps in which the engines differ.
+    `engine_functions` are the compiled EngineFunctions in which the engines differ.
 
     Exact for single-valued events; writes too many slots for other events. effort[0] counts the conjunctions tested.
     """
     working = scratch.common
     written = out.start[event]
     for e in range(event, events.single_valued.size):
-        lists, candidates = steps.find_lists(index, scratch, events, e)
+        lists, candidates = engine_functions.find_lists(index, scratch, events, e)
         if candidates + count_waiting_at_most(index, events, e) > out.slot.size - written:
-            steps.clear_marks(index, scratch, events, e)
+            engine_functions.clear_marks(index, scratch, events, e)
             return e
         count = find_true_predicates(index.common.stabbing, events, e, working.runs, working.truth, working.satisfied)
         advance_clock(working.stamps)
-        written = steps.emit_listed(index, snapshot, scratch, events, e, lists, out, written)
+        written = engine_functions.emit_listed(index, snapshot, scratch, events, e, lists, out, written)
         written = emit_waiting(index, snapshot, scratch, events, e, out, written)
         clear_true_predicates(working.truth, working.satisfied, count)
-        steps.clear_marks(index, scratch, events, e)
+        engine_functions.clear_marks(index, scratch, events, e)
         out.start[e + 1] = written
     return events.single_valued.size

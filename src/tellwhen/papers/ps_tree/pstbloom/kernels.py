@@ -9,7 +9,7 @@ from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.spaces import find_space
-from tellwhen.papers.ps_tree.arrays import MatchSteps
+from tellwhen.papers.ps_tree.arrays import EngineFunctions
 from tellwhen.papers.ps_tree.kernels.match import match_events
 from tellwhen.papers.ps_tree.kernels.records import HEAD_WORDS, emit_if_true, prefetch_record
 from tellwhen.papers.ps_tree.pstbloom.arrays import PSTBloomIndex, PSTBloomScratch
@@ -137,5 +137,5 @@ def match_by_spaces(index, snapshot, scratch, events, out, event):
     """Match by the lists and signatures of spaces; see `match_events`."""
     index, snapshot = unpack(index, PSTBloomIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, PSTBloomScratch), borrow(events, Events), borrow(out, Matches)
-    steps = MatchSteps(find_spaces, emit_by_space, clear_spaces)
+    steps = EngineFunctions(find_spaces, emit_by_space, clear_spaces)
     return match_events(index, snapshot, scratch, events, out, event, steps)

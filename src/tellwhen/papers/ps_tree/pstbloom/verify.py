@@ -8,7 +8,7 @@ from tellwhen.kernels.arrays import Predicates
 from tellwhen.papers.ps_tree.arrays import TreeState
 from tellwhen.papers.ps_tree.pstbloom.arrays import PSTBloomIndex, SignatureLimits
 from tellwhen.papers.ps_tree.pstbloom.kernels import compute_signature_bit
-from tellwhen.papers.ps_tree.verify import Place, check_lists, check_state, list_covered_spaces, read_records
+from tellwhen.papers.ps_tree.verify import Place, check_lists, check_state, list_covered_spaces, read_records_by_offset
 
 
 def check_index(
@@ -27,7 +27,7 @@ def check_index(
         return Place([access], tuple(list_covered_spaces(spaces, predicates, access)))
 
     check_lists(index.common, conjunctions, range(spaces.total), place)
-    for at, record in read_records(index.common).items():
+    for at, record in read_records_by_offset(index.common).items():
         for p, domain in zip(record.tested, record.domain, strict=True):
             is_signed = width[p] <= limits.signed_spaces and limits.bits > 0
             expected = predicates.domain[p] if is_signed else -1 - predicates.domain[p]

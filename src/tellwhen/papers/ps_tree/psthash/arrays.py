@@ -40,7 +40,7 @@ class PSTHashScratch(NamedTuple):
 
 
 class KeyPredicates(NamedTuple):
-    """The access predicates that make the keys of each conjunction. A pair is a conjunction and one of its keys."""
+    """The access predicates and the pairs of each conjunction. A pair is a conjunction and one key that these make."""
 
     access: I64Matrix  # [conjunctions, access]    predicates, the most selective first, then -1
     pair_start: I64  # |0|4|4|6|    pairs of conjunction c are pair_start[c]:pair_start[c+1]

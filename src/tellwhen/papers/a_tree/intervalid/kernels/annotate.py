@@ -46,7 +46,7 @@ def measure_widths(node, start, end, widths, pending):
 
 
 @inline
-def take_part(levels, level, width):
+def take_next_interval(levels, level, width):
     """Return the interval and the first number of the next part of a group, and advance to the part after it."""
     begin, end, number = levels[level, BEGIN], levels[level, END], levels[level, NUMBER]
     levels[level, NUMBER] = number + width
@@ -74,7 +74,7 @@ def write_intervals(start, node, widths, pending, levels, annotation, ends):
         for i in range(start[x], start[x + 1]):
             while levels[level, LEFT] == 0:
                 level -= 1
-            begin, end, number = take_part(levels, level, widths[i - start[x]])
+            begin, end, number = take_next_interval(levels, level, widths[i - start[x]])
             if node[i] < 0:
                 level += 1
                 levels[level, IS_OR], levels[level, LEFT] = is_or(node[i]), count_children(node[i])

@@ -8,7 +8,7 @@ from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.spaces import find_space
-from tellwhen.papers.ps_tree.arrays import MatchSteps
+from tellwhen.papers.ps_tree.arrays import EngineFunctions
 from tellwhen.papers.ps_tree.kernels.match import match_events
 from tellwhen.papers.ps_tree.kernels.records import emit_if_true, prefetch_record
 from tellwhen.papers.ps_tree.psthash.arrays import PSTHashIndex, PSTHashScratch
@@ -192,5 +192,5 @@ def match_by_keys(index, snapshot, scratch, events, out, event):
     """Match by the combinations of an event's spaces; see `match_events`."""
     index, snapshot = unpack(index, PSTHashIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, PSTHashScratch), borrow(events, Events), borrow(out, Matches)
-    steps = MatchSteps(find_lists, emit_by_key, clear_nothing)
+    steps = EngineFunctions(find_lists, emit_by_key, clear_nothing)
     return match_events(index, snapshot, scratch, events, out, event, steps)
