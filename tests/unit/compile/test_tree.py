@@ -84,7 +84,7 @@ def plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the kernels as Python functions, so that a wrong index raises an error and nothing is compiled."""
     from tellwhen.compile.kernels import tree as kernels
 
-    for name in ("put_node", "divide", "find_register_regions", "has_registers"):
+    for name in ("put_node", "divide_node", "find_register_regions", "has_registers"):
         monkeypatch.setattr(kernels, name, getattr(kernels, name).py_func)
 
 
