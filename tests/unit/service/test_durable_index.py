@@ -161,7 +161,7 @@ def test_what_was_refused_stays_refused(tmp_path, monkeypatch):
         with pytest.raises(error):
             apply(durable, change)
     # Killed before the journal lists the refusal: changes joined with it are not lost, and it is not applied in part.
-    monkeypatch.setattr(durable, "_write_refusals", lambda: None)
+    monkeypatch.setattr(durable, "_write_refused_numbers", lambda: None)
     apply(durable, make_addition([["d", "x > 4", None, None, None]]))
     with pytest.raises(tw.ParseError):
         apply(durable, make_addition([["e", "x > 1", None, None, None], ["f", "x >", None, None, None]]))
@@ -173,7 +173,7 @@ def test_what_was_refused_stays_refused(tmp_path, monkeypatch):
 
 def test_what_is_refused_again_is_named_before_others_follow(tmp_path, monkeypatch):
     durable = DurableIndex(tmp_path)
-    monkeypatch.setattr(durable, "_write_refusals", lambda: None)
+    monkeypatch.setattr(durable, "_write_refused_numbers", lambda: None)
     with pytest.raises(tw.ParseError):
         apply(durable, make_addition([["a", "x >", None, None, None]]))
     simulate_kill(durable)
@@ -188,7 +188,7 @@ def test_what_is_refused_again_is_named_before_others_follow(tmp_path, monkeypat
 
 def test_what_may_replace_is_not_joined_with_what_may_not(tmp_path, monkeypatch):
     durable = DurableIndex(tmp_path)
-    monkeypatch.setattr(durable, "_write_refusals", lambda: None)
+    monkeypatch.setattr(durable, "_write_refused_numbers", lambda: None)
     apply(durable, make_addition([["a", "x > 1", None, None, None]], replace=True))
     with pytest.raises(tw.DuplicateId):
         apply(durable, make_addition([["a", "x > 2", None, None, None]]))
@@ -337,10 +337,10 @@ def test_changes_of_another_version_are_not_left_out(tmp_path, body):
 
 def test_a_change_that_cannot_be_made_again_is_an_error(tmp_path, monkeypatch):
     durable = DurableIndex(tmp_path)
-    monkeypatch.setattr(durable, "_write_refusals", lambda: None)
+    monkeypatch.setattr(durable, "_write_refused_numbers", lambda: None)
     with pytest.raises(tw.ParseError):
         apply(durable, make_addition([["a", "x >", None, None, None]]))
-    durable._unlisted_refusals = []  # as if it had been good when it was made, and a parser of today refused it
+    durable._unlisted_refused_numbers = []  # as if it had been good when it was made, and a parser of today refused it
     apply(durable, make_addition([["b", "x > 1", None, None, None]]))
     simulate_kill(durable)
     with pytest.raises(FormatError, match="cannot be applied again"):
