@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from tellwhen.engines.shared.top_k import validate_k, validate_weight_factors
 from tellwhen.errors import ArgumentError, IdError, ScoreError, StateError, UnknownId, abbreviate
 from tellwhen.index import deprecated_members, exchange
 from tellwhen.index.ids import Id, MissingIds, validate_id, validate_missing
+from tellwhen.index.limits import INDEX_LIMITS, IndexLimits
 from tellwhen.index.maintenance.memory_limit import MemoryLimit
 from tellwhen.index.matching import EventInput, Matching, validate_payload, validate_threads
 from tellwhen.index.mismatches import Mismatches
@@ -79,6 +80,8 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
     {'event_id': [0, 1], 'subscription_id': ['cheap', 'classic']}
     """
 
+    _limits: ClassVar[IndexLimits] = INDEX_LIMITS
+
     def __init__(
         self,
         engine: str = "auto",
@@ -99,8 +102,10 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
 
     def _open(self, shard: Shard, limit: MemoryLimit) -> None:
         self._schema = shard.store.schema
-        self._contents = Contents(shard, limit)
-        self._monitor = EventMonitor(self._contents, self._schema, find_missing_attributes)
+        self._contents = Contents(shard, limit, self._limits.compaction)
+        self._monitor = EventMonitor(
+            self._contents, self._schema, find_missing_attributes, self._limits.first_coverage_check
+        )
         self._inspection = Inspection(self._contents, self._schema, self._monitor.sample)
         self._rankings = 0  # approximate: several threads count
 
@@ -552,7 +557,8 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
 
     def _prepare_matching(self, state: State, where: Where, threads: int | None) -> Matching:
         reader = state.get_reader(where)
-        return Matching(state, reader, self._schema, validate_threads(threads), self._monitor.record_mismatches)
+        count_mismatches = self._monitor.record_mismatches
+        return Matching(state, reader, self._schema, validate_threads(threads), count_mismatches, self._limits.batches)
 
     # Ranking
 
