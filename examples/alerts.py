@@ -29,8 +29,8 @@ def first_rules() -> tw.Index:
     return rules
 
 
-def measured(rng: random.Random) -> Event:
-    """One measurement."""
+def make_measurement(rng: random.Random) -> Event:
+    """Return one random measurement."""
     return {
         "host": f"{rng.choice(['web', 'db'])}-{rng.randint(0, 39)}",
         "load": rng.random(),
@@ -39,8 +39,8 @@ def measured(rng: random.Random) -> Event:
     }
 
 
-def accepted(rules: tw.Index, text: str, recent: list[Event]) -> bool:
-    """Would the rule be added? Prints what its author should know before."""
+def is_acceptable(rules: tw.Index, text: str, recent: list[Event]) -> bool:
+    """Return whether a rule can be added; print what its author should know before."""
     report = tw.validate({"yours": text}, index=rules)
     for finding in report.findings:
         print(f"  {finding.kind}: {finding.reason}")
@@ -69,7 +69,7 @@ def watch(rules: tw.Index, rng: random.Random) -> Counter[str]:
     sent: Counter[str] = Counter()
     last: dict[tuple[Any, str], int] = {}
     for number in range(EVENTS):
-        event = measured(rng)
+        event = make_measurement(rng)
         for rule, payload in rules.match_with_payloads(event, fields=["by"]):
             key = (rule, event["host"])
             if number - last.get(key, -PAUSE) >= PAUSE:
@@ -81,10 +81,10 @@ def watch(rules: tw.Index, rng: random.Random) -> Counter[str]:
 def main() -> None:
     rng = random.Random(2)
     rules = first_rules()
-    recent = [measured(rng) for _ in range(1_000)]
+    recent = [make_measurement(rng) for _ in range(1_000)]
     for text in ("lod > 0.9", "load > 0.9 AND load < 0.5", "load > 0.4"):
         print(f"may this be added: {text}")
-        print(f"  {'yes' if accepted(rules, text, recent) else 'no'}")
+        print(f"  {'yes' if is_acceptable(rules, text, recent) else 'no'}")
 
     other = threading.Thread(target=subscribe, args=(rules, 3))
     other.start()

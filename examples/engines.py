@@ -79,10 +79,10 @@ def read(path: Path) -> Rows:
     if path.suffix == ".csv":
         return list(pyarrow.csv.read_csv(path).to_pylist())
     with path.open(encoding="utf-8-sig") as lines:
-        return [parsed(line, number) for number, line in enumerate(lines, 1) if line.strip()]
+        return [parse_line(line, number) for number, line in enumerate(lines, 1) if line.strip()]
 
 
-def parsed(line: str, number: int) -> Any:
+def parse_line(line: str, number: int) -> Any:
     try:
         return json.loads(line)
     except ValueError as error:
@@ -101,8 +101,8 @@ def schema_of(path: Path | None) -> tw.Schema:
         raise Unusable(f"{path}: {error}") from None
 
 
-def generated(workload: str, subscriptions: int, events: int) -> tuple[Rows, Rows]:
-    """Subscriptions and events of a known workload."""
+def generate_rows(workload: str, subscriptions: int, events: int) -> tuple[Rows, Rows]:
+    """Return subscriptions and events of a known workload."""
     work = WORKLOADS[workload]()
     texts = enumerate(take_subscriptions(work, subscriptions))
     return [{"id": number, "expression": text} for number, text in texts], take_events(work, events)
@@ -159,10 +159,10 @@ def noise(times: Sequence[float]) -> float:
     return (high - low) / 2 / middle
 
 
-def compared(
+def compare_engines(
     names: Sequence[str], subscriptions: Rows, events: Rows, rounds: int, schema: tw.Schema
 ) -> list[Candidate]:
-    """Time the engines in turn, so that a busy moment of the machine is nobody's fault."""
+    """Time the engines in turn, so that a busy moment of the machine slows all of them."""
     profile = tw.Profile.from_events(events)
     candidates = [Candidate(name, subscriptions, profile, schema) for name in names]
     expected = candidates[0].answers(events)
@@ -175,8 +175,8 @@ def compared(
     return candidates
 
 
-def shown(candidates: Sequence[Candidate]) -> Table:
-    """A row for each engine, the fastest first."""
+def make_table(candidates: Sequence[Candidate]) -> Table:
+    """Return a table with a row for each engine, the fastest first."""
     table = Table("engine", "ms per event", "noise", "in a batch", "build s", "bytes each", "candidates", "beside it")
     for one in sorted(candidates, key=lambda one: statistics.median(one.single)):
         plan = one.index.inspect.describe_engine()
@@ -224,7 +224,7 @@ def positive(text: str) -> int:
     return number
 
 
-def given_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path, help="a file of subscriptions and one of events")
     parser.add_argument("--schema", type=Path, help='a JSON file of types: {"at": "timestamp"}')
@@ -247,12 +247,12 @@ def run(given: argparse.Namespace) -> None:
         subscriptions, events = rows_of(given.files[0], ("id", "expression")), rows_of(given.files[1])
         events = events[: given.events]
     else:
-        subscriptions, events = generated(given.workload, given.subscriptions, given.events)
+        subscriptions, events = generate_rows(given.workload, given.subscriptions, given.events)
     print(f"{len(subscriptions):,} subscriptions, for example: {subscriptions[0]['expression']!s:.80}")
     print(f"{len(events):,} events, for example: {events[0]!s:.80}")
     print("the first use of an engine compiles it, up to a minute, and building is slow then: run this twice")
-    candidates = compared(given.engines.split(","), subscriptions, events, given.rounds, schema)
-    Console(width=110).print(shown(candidates))
+    candidates = compare_engines(given.engines.split(","), subscriptions, events, given.rounds, schema)
+    Console(width=110).print(make_table(candidates))
     print(verdict(candidates))
     for note in notes(candidates):
         print(note)
@@ -260,7 +260,7 @@ def run(given: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = given_arguments(arguments)
+    given = parse_arguments(arguments)
     once = ToldOnce()
     logging.getLogger("tellwhen").addFilter(once)
     try:

@@ -70,8 +70,8 @@ def payment(number: int, rng: random.Random) -> tuple[Any, ...]:
     )
 
 
-def streamed(payments: DataFrame, folder: Path) -> int:
-    """Match a folder of JSON files as a stream, to its end; how many matches there are."""
+def count_streamed_matches(payments: DataFrame, folder: Path) -> int:
+    """Match a folder of JSON files as a stream, to its end; return the number of matches."""
     payments.write.mode("overwrite").json(f"{folder}/in")
     stream = payments.sparkSession.readStream.schema(payments.schema).json(f"{folder}/in")
     matches = tws.match(stream, folder / "index", event_id="payment", attributes=payments.columns[1:])
@@ -86,15 +86,15 @@ def streamed(payments: DataFrame, folder: Path) -> int:
     return payments.sparkSession.read.parquet(f"{folder}/out").count()
 
 
-def ranked(payments: DataFrame, index: Path) -> None:
-    """The payments with the most severe rules."""
+def print_most_severe(payments: DataFrame, index: Path) -> None:
+    """Print the payments with the most severe rules."""
     worst = tws.top_k(payments, index, k=1, event_id="payment", attributes=payments.columns[1:])
     for row in worst.orderBy(F.desc("score"), "payment").limit(3).collect():
         print(f"  payment {row.payment}: {row.subscription_id}, {row.score}")
 
 
-def in_process(index: Path, given: dict[str, Any]) -> None:
-    """What a service does that authorises one payment: it opens the same files, without Spark."""
+def match_in_process(index: Path, given: dict[str, Any]) -> None:
+    """Match one payment without Spark, as a service does that authorises it: open the same files."""
     opened = tw.Index.load(index)
     print(f"in one process, {len(opened)} rules: {opened.top_k(given, k=2)} for {json.dumps(given)}")
     print(opened.explain("abroad", given))
@@ -121,8 +121,9 @@ def run(spark: SparkSession, folder: Path) -> None:
 
     matches = tws.match(payments, index, event_id="payment", attributes=attributes)
     print(f"{PAYMENTS} payments, {matches.count()} matches; the most severe:")
-    ranked(payments, index)
-    print(f"as a stream, the first 1000 have {streamed(payments.where('payment < 1000'), folder)} matches")
+    print_most_severe(payments, index)
+    streamed = count_streamed_matches(payments.where("payment < 1000"), folder)
+    print(f"as a stream, the first 1000 have {streamed} matches")
 
     changes = spark.createDataFrame(
         [
@@ -138,7 +139,9 @@ def run(spark: SparkSession, folder: Path) -> None:
     tws.rollback(index, 1)
     back = tws.match(payments, index, event_id="payment", attributes=attributes).count()
     print(f"back to version 1: {back} matches")
-    in_process(index, {"amount": 950.0, "card_country": "DE", "shop_country": "DE", "ip": "203.0.113.9", "hour": 4})
+    match_in_process(
+        index, {"amount": 950.0, "card_country": "DE", "shop_country": "DE", "ip": "203.0.113.9", "hour": 4}
+    )
 
 
 def main() -> None:

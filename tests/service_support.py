@@ -13,11 +13,13 @@ from urllib.parse import quote
 
 from starlette.testclient import TestClient
 
-from tellwhen.service import Limits, create_app, run_in_background
+from tellwhen.service import Limits, Timeouts, create_app, run_in_background
 from tellwhen.testing.engine_checks import random_event
 
 BASE_URL = "http://127.0.0.1"
 JSON_HEADERS = {"content-type": "application/json"}
+CHECK_KEYS_AT_ONCE = Timeouts(keys_check_seconds=0.0)
+"""The file of keys is checked for changes at every request."""
 ODD_IDS: list[Any] = [
     "ann", "a/b", "/", "//x/", "a//b", "it's", '"quoted"', "žluť", "😀", "a b", "a+b", "?x=1&y", "#x",
     "remove", "a/../b", "\\", "\n", "x\n", "x\ny", "\u2028", "x" * 3_000, "5", "", 5, -5, 0, 2**63 - 1, -(2**63) + 1,

@@ -14,6 +14,7 @@ import pytest
 
 import tellwhen as tw
 from tellwhen.engines import Engine
+from tellwhen.index.limits import IndexLimits
 
 ROOT = Path(__file__).parent.parent
 TRUTH_VALUES = {"true": True, "false": False, "undefined": None}
@@ -70,7 +71,6 @@ def read_cases() -> list[dict[str, str]]:
 
 
 THRESHOLDS = {
-    "compact": ["tellwhen.index.shard.COMPACT_MIN"],
     "batch": ["tellwhen.index.shard.COMPILE_BATCH"],
     "pending": [
         "tellwhen.engines.shared.bulk.BulkEngine.pending_min",
@@ -80,7 +80,7 @@ THRESHOLDS = {
     ],
     "stride": ["tellwhen.compile.dictionary.STRIDE"],
 }
-"""Constants that decide when an index compacts, merges, or moves labels. With small values, a small index does it."""
+"""Constants that decide when an index merges or moves labels. With small values, a small index does it."""
 
 
 def set_thresholds(monkeypatch: Any, **values: int) -> None:
@@ -88,6 +88,11 @@ def set_thresholds(monkeypatch: Any, **values: int) -> None:
     for threshold, value in values.items():
         for constant in THRESHOLDS[threshold]:
             monkeypatch.setattr(constant, value)
+
+
+def limit_index(**limits: Any) -> type[tw.Index]:
+    """Return a subclass of `Index` with other limits: the fields of `tellwhen.index.limits.IndexLimits`."""
+    return type("LimitedIndex", (tw.Index,), {"_limits": IndexLimits(**limits)})
 
 
 def register_variant(engine: type[Engine], **attributes: Any) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-FOLDERS = ("src", "bench", "docs", "tools")
+FOLDERS = ("src", "bench", "docs", "examples", "tools")
 
 ALLOWED = {
     "between": "col('price').between(20, 40), as in SQL, Spark and ibis",

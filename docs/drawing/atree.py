@@ -143,5 +143,5 @@ def make_arrows(walk: Walk) -> list[Arrow]:
     for n, node in enumerate(graph.inner):
         for test in node.tests:
             is_predicate, child = graph.decode_child(test)
-            arrows.append(Arrow(f"{'p' if is_predicate else 'n'}{child}", f"n{n}", "asked"))
+            arrows.append(Arrow(f"{'p' if is_predicate else 'n'}{child}", f"n{n}", "test"))
     return arrows

@@ -28,7 +28,7 @@ import tellwhen as tw
 
 def demo() -> None:
     """Convert the small export, compare the answers, and show what is different."""
-    fields = Fields.of(PROPERTIES)
+    fields = Fields.from_properties(PROPERTIES)
     subscriptions, quarantined, _ = convert(fields, hits())
     print(f"{len(subscriptions)} of {len(QUERIES)} queries are converted:")
     for row in subscriptions:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from folder import Rows, chosen_field, member, read_fields, read_hits, without, write_rows
+from folder import Rows, choose_field, member, read_fields, read_hits, remove_member, write_rows
 from mapping import Fields
 from queries import Converter
 
@@ -25,7 +25,7 @@ class Conversion(NamedTuple):
 
 def convert(fields: Fields, hits: Iterable[dict[str, Any]], name: str = "") -> Conversion:
     """Subscriptions from hits. What else a document has beside its query becomes the payload."""
-    name = chosen_field(fields, name)
+    name = choose_field(fields, name)
     found = Conversion([], [], [])
     for hit in hits:
         source, query, remarks = hit["_source"], member(hit["_source"], name), list[str]()
@@ -39,7 +39,8 @@ def convert(fields: Fields, hits: Iterable[dict[str, Any]], name: str = "") -> C
             reason = f"it is not understood ({type(error).__name__}: {error})"
             found.quarantined.append({"id": hit["_id"], "query": query, "reason": reason})
         else:
-            found.subscriptions.append({"id": hit["_id"], "expression": expression, "payload": without(source, name)})
+            payload = remove_member(source, name)
+            found.subscriptions.append({"id": hit["_id"], "expression": expression, "payload": payload})
             found.remarks.extend({"id": hit["_id"], "remark": remark} for remark in remarks)
     return found
 
@@ -54,16 +55,14 @@ def convert_folder(folder: Path, name: str = "") -> None:
     (folder / "schema.json").write_text(json.dumps(fields.schema().types, indent=1))
     print(f"{len(found.subscriptions):,} converted, {len(found.quarantined):,} in quarantine")
     if found.remarks:
-        print(
-            f"{len(found.remarks):,} to look at, see remarks.jsonl: {shortened([one['id'] for one in found.remarks])}"
-        )
-    for path, doubts in fields.looked_at.items():
+        print(f"{len(found.remarks):,} to look at, see remarks.jsonl: {shorten([one['id'] for one in found.remarks])}")
+    for path, doubts in fields.doubts.items():
         print(f"look at the field {path}, which has {', '.join(doubts)}")
     print("next:")
     print(f"  tellwhen validate {folder}/subscriptions.jsonl --schema {folder}/schema.json --strict")
     print(f"  tellwhen build {folder}/subscriptions.jsonl --schema {folder}/schema.json --strict -o {folder}/index")
 
 
-def shortened(names: list[str]) -> str:
-    """A few of the names."""
+def shorten(names: list[str]) -> str:
+    """Join the first names, and dots for the others."""
     return ", ".join([*names[:SHOWN_MAX], *(["..."] if len(names) > SHOWN_MAX else [])])

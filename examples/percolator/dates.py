@@ -39,14 +39,14 @@ def iso_moments(found: re.Match[str], kind: str) -> tuple[dt.datetime, dt.dateti
     fraction = (part["fraction"] or "").ljust(6, "0")[:digits].ljust(6, "0")
     numbers = [int(part[name] or least) for name, least in LEAST.items()]
     first = dt.datetime(*numbers, int(fraction), tzinfo=zone_of(part["zone"]))  # type: ignore[misc,arg-type]
-    return first, after(first, part, dt.timedelta(microseconds=10 ** (6 - digits)))
+    return first, find_end(first, part, dt.timedelta(microseconds=10 ** (6 - digits)))
 
 
 LEAST = {"year": 1, "month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0}
 
 
-def after(first: dt.datetime, part: dict[str, str | None], finest: dt.timedelta) -> dt.datetime:
-    """The first moment after a date, by the parts that it has."""
+def find_end(first: dt.datetime, part: dict[str, str | None], finest: dt.timedelta) -> dt.datetime:
+    """Return the first moment after a date, by the parts that it has."""
     try:
         if not part["month"]:
             return first.replace(year=first.year + 1)

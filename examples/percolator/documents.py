@@ -5,7 +5,7 @@ from typing import Any
 
 from geo import points
 from mapping import TYPES, Fields
-from values import as_text, as_value, flat, is_missing, listed, words
+from values import as_list, as_text, as_value, flat, is_missing, words
 
 Document = dict[str, Any]
 
@@ -42,7 +42,7 @@ def as_event(document: Document, fields: Fields, prefix: str = "") -> Document:
             # Objects in lists that are not nested: Elasticsearch forgets which value belongs to which object.
             for one in flat(value):
                 for name, inner in as_event(one, fields, f"{path}.").items() if isinstance(one, dict) else ():
-                    event.setdefault(f"{key}.{name}", []).extend(listed(inner))
+                    event.setdefault(f"{key}.{name}", []).extend(as_list(inner))
     return event
 
 

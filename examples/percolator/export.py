@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from folder import Rows, chosen_field, read_fields, read_lines
+from folder import Rows, choose_field, read_fields, read_lines
 
 
 def headers() -> dict[str, str]:
@@ -57,7 +57,7 @@ def export(url: str, index: str, folder: Path) -> None:
 
 def answers(url: str, index: str, folder: Path, documents: Path, name: str = "") -> None:
     """Write which queries match each document."""
-    field = chosen_field(read_fields(folder), name)
+    field = choose_field(read_fields(folder), name)
     with (folder / "answers.ndjson").open("w") as file:
         for _, document in read_lines(documents):
             query = {"percolate": {"field": field, "document": document}}

@@ -26,8 +26,8 @@ def any_of(parts: Iterable[tw.Expr]) -> tw.Expr:
     return reduce(or_, list(parts) or [NEVER])
 
 
-def chosen(count: int, parts: list[T]) -> list[tuple[T, ...]]:
-    """All ways to take `count` of the parts. There is no operator for it, so they are written out."""
+def list_combinations(count: int, parts: list[T]) -> list[tuple[T, ...]]:
+    """Return all ways to take `count` of the parts. There is no operator for it, so they are written out."""
     if math.comb(len(parts), count) > COMBINATIONS_MAX:
         raise ValueError(f"{count} of {len(parts)} would be {math.comb(len(parts), count):,} combinations")
     return list(combinations(parts, count))
@@ -35,4 +35,4 @@ def chosen(count: int, parts: list[T]) -> list[tuple[T, ...]]:
 
 def at_least(count: int, parts: list[tw.Expr]) -> tw.Expr:
     """At least `count` of the parts are true."""
-    return any_of(map(all_of, chosen(count, parts)))
+    return any_of(map(all_of, list_combinations(count, parts)))

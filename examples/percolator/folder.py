@@ -18,11 +18,11 @@ def read_fields(folder: Path) -> Fields:
         for name, definition in mapping["mappings"].get("properties", {}).items():
             if together.setdefault(name, definition) != definition:
                 raise ValueError(f"{name} of {index} is another field than in {next(iter(mappings))}: export one index")
-    return Fields.of(together)
+    return Fields.from_properties(together)
 
 
-def chosen_field(fields: Fields, name: str = "") -> str:
-    """The field that has the queries."""
+def choose_field(fields: Fields, name: str = "") -> str:
+    """Return the name of the field that has the queries."""
     found = fields.percolators()
     if name and name not in found:
         raise ValueError(f"{name} is not a percolator field; there is {', '.join(found) or 'none'}")
@@ -68,10 +68,10 @@ def member(source: Any, path: str) -> Any:
     return source
 
 
-def without(source: dict[str, Any], path: str) -> dict[str, Any]:
-    """A document without what is at the path."""
+def remove_member(source: dict[str, Any], path: str) -> dict[str, Any]:
+    """Return a document without the member at the path."""
     first, _, rest = path.partition(".")
     left = {key: one for key, one in source.items() if key != first}
     if rest and isinstance(source.get(first), dict):
-        left |= {first: inner} if (inner := without(source[first], rest)) else {}
+        left |= {first: inner} if (inner := remove_member(source[first], rest)) else {}
     return left

@@ -8,9 +8,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from documents import as_event
-from judged import asked, indexed, places
 from mapping import Fields
-from values import listed, words
+from reference_values import expand_constant, index_value, places
+from values import as_list, words
 
 import tellwhen as tw
 
@@ -53,9 +53,9 @@ class Judge:
                     for path in self.fields.types
                     if path.startswith(f"{body['field']}.") and body["field"] not in self.fields.types
                 ]
-                return any(self.found(path) for path in inner or [body["field"]])
+                return any(self.find(path) for path in inner or [body["field"]])
             case "nested":
-                some = found_values(self.document, self.names(body["path"]))
+                some = find_values(self.document, self.names(body["path"]))
                 return any(Judge(self.fields, one, f"{body['path']}.")(body["query"]) for one in some)
             case "bool":
                 return self.is_bool(body)
@@ -76,10 +76,10 @@ class Judge:
         return any(LEAVES[kind](value, given, self.fields.types[name]) for value in self.terms(name))
 
     def is_bool(self, body: Any) -> bool:
-        needed = [*listed(body.get("must")), *listed(body.get("filter"))]
-        should = [self(query) for query in listed(body.get("should"))]
+        needed = [*as_list(body.get("must")), *as_list(body.get("filter"))]
+        should = [self(query) for query in as_list(body.get("should"))]
         least = body.get("minimum_should_match", 1 if should and not needed else 0)
-        excluded = any(self(query) for query in listed(body.get("must_not")))
+        excluded = any(self(query) for query in as_list(body.get("must_not")))
         return all(self(query) for query in needed) and sum(should) >= least and not excluded
 
     def is_text(self, kind: str, name: str, given: Any) -> bool:
@@ -89,7 +89,7 @@ class Judge:
         if not asked_words:
             return False
         if kind == "match_phrase":
-            texts = [words(str(text)) for text in self.found(name)]
+            texts = [words(str(text)) for text in self.find(name)]
             size = len(asked_words)
             return any(text[at : at + size] == asked_words for text in texts for at in range(len(text)))
         return (all if given.get("operator") == "and" else any)(word in there for word in asked_words)
@@ -103,33 +103,33 @@ class Judge:
     def names(self, path: str) -> list[str]:
         return path.removeprefix(self.path).split(".")
 
-    def found(self, name: str) -> list[Any]:
-        """The values of a field, or of the one that it is a copy of. Those of other nested objects are not there."""
+    def find(self, name: str) -> list[Any]:
+        """Return the values of a field, or of the one that it is a copy of; none of other nested objects."""
         inside = [one for one in self.fields.nested if name.startswith(f"{one}.") or name == one]
         if max(inside, key=len, default="") != self.path[:-1]:
             return []
         base = next((one for one, copies in self.fields.copies.items() if name in copies), name)
-        return found_values(self.document, self.names(self.fields.aliases.get(base, base)))
+        return find_values(self.document, self.names(self.fields.aliases.get(base, base)))
 
     def terms(self, name: str) -> list[Any]:
         """What is indexed of a field."""
         kind = self.fields.types[name]
         if kind == "text":
-            return [word for text in self.found(name) for word in words(str(text))]
-        return [indexed(value, kind) for value in self.found(name)]
+            return [word for text in self.find(name) for word in words(str(text))]
+        return [index_value(value, kind) for value in self.find(name)]
 
 
-def found_values(given: Any, names: list[str]) -> list[Any]:
-    """All values of a path in a document."""
+def find_values(given: Any, names: list[str]) -> list[Any]:
+    """Return all values of a path in a document."""
     if isinstance(given, list):
-        return [value for one in given for value in found_values(one, names)]
+        return [value for one in given for value in find_values(one, names)]
     if not names:
         return [] if given is None else [given]
-    return found_values(given.get(names[0]), names[1:]) if isinstance(given, dict) else []
+    return find_values(given.get(names[0]), names[1:]) if isinstance(given, dict) else []
 
 
 def is_term(value: Any, given: Any, kind: str) -> bool:
-    low, high = asked(given, kind)
+    low, high = expand_constant(given, kind)
     return bool(low <= value <= high)
 
 
@@ -145,7 +145,7 @@ def is_between(value: Any, given: Any, kind: str) -> bool:
         "to": "lte" if given.get("include_upper", True) else "lt",
     }
     bounds = {other_names.get(key, key): one for key, one in given.items() if one is not None}
-    return all(tests[key](*asked(one, kind)) for key, one in bounds.items() if key in tests)
+    return all(tests[key](*expand_constant(one, kind)) for key, one in bounds.items() if key in tests)
 
 
 LEAVES: dict[str, Callable[[Any, Any, str], bool]] = {

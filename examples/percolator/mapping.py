@@ -28,11 +28,11 @@ ISO_FORMATS = {
     "strict_date_optional_time", "date_optional_time", "strict_date_optional_time_nanos", "epoch_millis",
     "strict_date", "date", "yyyy-MM-dd", "strict_date_time", "date_time", "strict_date_time_no_millis",
 }  # fmt: skip
-LOOKED_AT = (
+UNUSED_PARAMETERS = (
     "analyzer", "search_analyzer", "normalizer", "null_value", "copy_to", "scaling_factor", "ignore_above",
     "ignore_malformed",
 )  # fmt: skip
-"""What a field of a mapping may have, and neither queries nor events get from this script."""
+"""Parameters of a field that this script applies neither to queries nor to events."""
 
 
 @dataclass(frozen=True)
@@ -41,20 +41,22 @@ class Fields:
 
     types: dict[str, str] = field(default_factory=dict)
     nested: frozenset[str] = frozenset()
-    also_outside: frozenset[str] = frozenset()
-    """The nested ones that are found without a nested query, too."""
+    included_in_parents: frozenset[str] = frozenset()
+    """The nested objects that are found without a nested query, too."""
     copies: dict[str, list[str]] = field(default_factory=dict)
     """The multi-fields of each."""
     aliases: dict[str, str] = field(default_factory=dict)
-    looked_at: dict[str, list[str]] = field(default_factory=dict)
-    """What should be looked at by a person."""
+    doubts: dict[str, list[str]] = field(default_factory=dict)
+    """By path, the parameters that a person should look at."""
 
     @classmethod
-    def of(cls, properties: dict[str, Any]) -> Fields:
-        """Read the `properties` of a mapping."""
-        found = dict(defined(properties))
+    def from_properties(cls, properties: dict[str, Any]) -> Fields:
+        """Return the fields of the `properties` of a mapping."""
+        found = dict(iterate_definitions(properties))
         nested = {path: one for path, one in found.items() if one.get("type") == "nested"}
-        doubts = {path: [f"{name} {one[name]}" for name in LOOKED_AT if name in one] for path, one in found.items()}
+        doubts = {
+            path: [f"{name} {one[name]}" for name in UNUSED_PARAMETERS if name in one] for path, one in found.items()
+        }
         return cls(
             {path: type_of(one) for path, one in found.items() if is_leaf(one)},
             frozenset(nested),
@@ -66,8 +68,8 @@ class Fields:
             {path: some for path, some in doubts.items() if some},
         )
 
-    def resolved(self, name: str) -> str:
-        """The path of a field, which may be asked for by an alias."""
+    def resolve(self, name: str) -> str:
+        """Return the path of a field or of an alias."""
         return self.aliases.get(name, name)
 
     def nest_of(self, path: str) -> str:
@@ -91,11 +93,11 @@ SUFFIXES = {"text": ("_words", "_phrase"), "geo_point": (".lat", ".lon")}
 """The attributes of types that have several."""
 
 
-def defined(properties: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """The path and the definition of every object and field."""
+def iterate_definitions(properties: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the path and the definition of every object and field."""
     for name, one in properties.items():
         yield prefix + name, one
-        yield from defined(one.get("properties") or one.get("fields") or {}, f"{prefix}{name}.")
+        yield from iterate_definitions(one.get("properties") or one.get("fields") or {}, f"{prefix}{name}.")
 
 
 def is_leaf(definition: dict[str, Any]) -> bool:

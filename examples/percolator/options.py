@@ -17,8 +17,8 @@ HARMLESS: dict[str, tuple[Any, ...]] = {
 """Options that change scores or speed, and values of others that are the default. Java clients write them all."""
 
 
-def only(given: Any) -> tuple[str, Any]:
-    """The only member of an object."""
+def get_only_member(given: Any) -> tuple[str, Any]:
+    """Return the only member of an object; raise ValueError if it has none or several."""
     if not isinstance(given, dict):
         raise ValueError(f"an object was expected, not {given!r}")
     if len(given) != 1:
@@ -37,8 +37,8 @@ def members(query: str, body: Any, *known: str) -> dict[str, Any]:
     return {name: found[name] for name in known if name in found}
 
 
-def needed(query: str, body: Any, name: str, *known: str) -> Any:
-    """A member that must be there."""
+def get_required(query: str, body: Any, name: str, *known: str) -> Any:
+    """Return a member; raise ValueError if it is missing."""
     found = members(query, body, name, *known)
     if name not in found:
         raise ValueError(f"{query} without {name}")
@@ -50,7 +50,7 @@ def one_field(query: str, body: Any, *known: str) -> tuple[str, dict[str, Any]]:
 
     The value of a wildcard may have the name `wildcard`, and so on.
     """
-    name, given = only(without_score(body))
+    name, given = get_only_member(without_score(body))
     if not isinstance(given, dict):
         if query == "range":
             raise ValueError(f"range of {given!r}, which should be an object")
@@ -76,8 +76,8 @@ def without_score(body: Any) -> Any:
     return {key: one for key, one in body.items() if key not in beside}
 
 
-def required(given: int | str, count: int) -> int:
-    """`minimum_should_match` as a number: 2, -1, "75%" or "-25%"."""
+def count_required(given: int | str, count: int) -> int:
+    """Return `minimum_should_match` of `count` clauses as a number; it is given as 2, -1, "75%" or "-25%"."""
     text = str(given)
     if not re.fullmatch(r"-?\d+%?", text):
         raise ValueError(f"minimum_should_match {given}")

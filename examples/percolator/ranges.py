@@ -31,8 +31,8 @@ def ends(given: dict[str, Any]) -> Bounds:
     return found[0][0] if found[0] else None, found[1][0] if found[1] else None
 
 
-def bounded(low: Bound | None, high: Bound | None, kind: str) -> dict[str, Any]:
-    """What the values of a range are compared with: `gte` and `lte`, or `gt` and `lt` where it must be."""
+def make_bounds(low: Bound | None, high: Bound | None, kind: str) -> dict[str, Any]:
+    """Return what values of a range are compared with: `gte` and `lte`, or `gt` and `lt` where it must be."""
     if kind in INTEGERS:
         return integer_bounds(low, high, kind)
     if kind in DATES:

@@ -72,6 +72,6 @@ def flat(given: Any) -> Iterator[Any]:
         yield given
 
 
-def listed(given: Any) -> list[Any]:
-    """A list of one, several or none."""
+def as_list(given: Any) -> list[Any]:
+    """Return a list, a single value in a list, or an empty list for None."""
     return given if isinstance(given, list) else [] if given is None else [given]

@@ -35,14 +35,14 @@ def one_part(part: str, flags: str) -> str:
     if len(part) > 1 and part[0] == '"':
         return re.escape(part[1:-1])
     if part[0] == "\\":
-        return escaped(part)
+        return convert_escape(part)
     if part[0] == "[":
         if "[" in part[1:].replace("\\[", ""):
             raise ValueError(f"[ in {part}, a class of a regular expression")
-        return re.sub(r"\\.", lambda one: escaped(one[0]), part, flags=re.S)
+        return re.sub(r"\\.", lambda one: convert_escape(one[0]), part, flags=re.S)
     return re.escape(part) if part in SPECIAL or part in "^$" else part
 
 
-def escaped(part: str) -> str:
-    """A backslash and a character, which is itself but for a few classes."""
+def convert_escape(part: str) -> str:
+    """Convert a backslash and a character: the character stands for itself, except for a few classes."""
     return part if part[-1] in "dwsDWS" else re.escape(part[-1])

@@ -6,17 +6,17 @@ import tellwhen as tw
 from service_support import wait_until
 from tellwhen import spark as tws
 from tellwhen.client import Client, ServiceError
-from tellwhen.service import Keys, run_in_background, tenants
+from tellwhen.service import Keys, Timeouts, run_in_background
 
 pytestmark = pytest.mark.spark
 
 
-def test_new_versions_are_served_without_a_restart(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(tenants, "VERSION_CHECK_SECONDS", 0.05)
+def test_new_versions_are_served_without_a_restart(spark, tmp_path):
     path = tmp_path / "index"
     tws.build(spark.createDataFrame([(1, "x > 1"), (2, "x > 5")], "id int, expression string"), path, shards=2)
     before = set(path.iterdir())
-    with run_in_background(path) as service, Client(service.address) as client:
+    timeouts = Timeouts(version_check_seconds=0.05)
+    with run_in_background(path, timeouts=timeouts) as service, Client(service.address) as client:
         assert (client.publish({"x": 3}), client.get_service_info()["index_version"]) == ([1], 1)
         with pytest.raises(ServiceError, match="change it with tellwhen.spark.update") as refused:
             client.add(3, "x > 2")

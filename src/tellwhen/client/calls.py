@@ -11,6 +11,7 @@ from urllib.parse import quote
 from tellwhen.client import deprecated_members
 from tellwhen.client.pages import SubscriptionPage
 from tellwhen.errors import ArgumentError, EventError, ExpressionError, IdError, ScoreError, abbreviate
+from tellwhen.index.ids import validate_missing
 from tellwhen.index.subscriptions import Rejected, Subscription, iter_subscriptions
 
 Id = str | int
@@ -166,7 +167,7 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
         int
             The number of scores that were set.
         """
-        _validate_missing(missing)
+        validate_missing(missing)
         if not isinstance(scores, Mapping):
             raise ScoreError(f"set_scores takes a mapping from ids to scores, not {abbreviate(scores)}")
         body = {"scores": [{"id": id_, "score": score} for id_, score in scores.items()], "missing": missing}
@@ -200,7 +201,7 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
         int
             The number of subscriptions that were removed.
         """
-        _validate_missing(missing)
+        validate_missing(missing)
         if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
             raise IdError(f"remove_many takes ids, not {abbreviate(ids)}; remove() takes one")
         body = {"ids": list(ids), "missing": missing}
@@ -560,11 +561,6 @@ def _build_match_call(
 
 
 # Arguments
-
-
-def _validate_missing(missing: str) -> None:
-    if missing not in ("raise", "ignore"):
-        raise ArgumentError(f"missing must be 'raise' or 'ignore', not {abbreviate(missing)}")
 
 
 def _locate_subscription(id_: Id) -> tuple[str, dict[str, str]]:

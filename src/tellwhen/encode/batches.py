@@ -27,17 +27,19 @@ class EventBlock(NamedTuple):
     events: pa.Table | list[Mapping[str, Any]]
 
 
-def iter_blocks(events: pa.Table | Iterable[Mapping[str, Any]]) -> Iterator[EventBlock]:
+def iter_blocks(
+    events: pa.Table | Iterable[Mapping[str, Any]], events_per_block: int = EVENTS_PER_BATCH
+) -> Iterator[EventBlock]:
     """Cut the events of a table or of dicts into blocks."""
     if isinstance(events, pa.Table):
-        for first in range(0, events.num_rows, EVENTS_PER_BATCH):
+        for first in range(0, events.num_rows, events_per_block):
             # The size is passed too, since a slice of a table without columns does not know its length.
-            size = min(EVENTS_PER_BATCH, events.num_rows - first)
+            size = min(events_per_block, events.num_rows - first)
             yield EventBlock(first, size, events.slice(first, size))
     else:
         remaining = iter(events)
         first = 0
-        while block := list(islice(remaining, EVENTS_PER_BATCH)):
+        while block := list(islice(remaining, events_per_block)):
             yield EventBlock(first, len(block), block)
             first += len(block)
 

@@ -26,7 +26,7 @@ SCHEMA_KEY = b"tellwhen.language.schema"
 """The key of the declared types in the metadata of a table. Without the types, text would not be read as a date."""
 
 
-def iter_tables(state: State) -> Iterator[pa.Table]:
+def iter_tables(state: State, rows_per_table: int = ROWS_PER_TABLE) -> Iterator[pa.Table]:
     """Yield the subscriptions in tables, in the order they were added; at least one table, which may be empty.
 
     Raises
@@ -37,8 +37,8 @@ def iter_tables(state: State) -> Iterator[pa.Table]:
     if state.id_type == "mixed":
         raise IdError("some ids of this index are ints and others strings: a column has one type; use texts()")
     live_slots = np.array(state.list_live_slots(), dtype=np.int32)
-    for first in range(0, max(1, len(live_slots)), ROWS_PER_TABLE):
-        yield _make_table(state, live_slots[first : first + ROWS_PER_TABLE])
+    for first in range(0, max(1, len(live_slots)), rows_per_table):
+        yield _make_table(state, live_slots[first : first + rows_per_table])
 
 
 def _make_table(state: State, slots: I32) -> pa.Table:
@@ -65,14 +65,14 @@ def iter_rows(state: State) -> Iterator[tuple[Any, ...]]:
         yield state.ids[slot], StoredText(shard.texts[slot]), score, scores.get_weights(slot) or None, payload
 
 
-def write_parquet(state: State, path: str | os.PathLike[str]) -> None:
+def write_parquet(state: State, path: str | os.PathLike[str], rows_per_table: int = ROWS_PER_TABLE) -> None:
     """Write a Parquet file, and replace an existing file atomically; raise FormatError if that is impossible."""
     target = resolve_path(path)
     unfinished = target.parent / f".{uuid.uuid4().hex}.parquet"
     try:
         if target.is_dir():
             raise IsADirectoryError("it is a directory")
-        tables = iter_tables(state)
+        tables = iter_tables(state, rows_per_table)
         first = next(tables)
         with pq.ParquetWriter(unfinished, first.schema) as writer:
             writer.write_table(first)

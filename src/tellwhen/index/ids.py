@@ -10,13 +10,15 @@ import pyarrow as pa
 
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.texts import Texts
-from tellwhen.errors import IdError, abbreviate
+from tellwhen.errors import ArgumentError, IdError, abbreviate
 from tellwhen.index.ordinals import Ordinals
 from tellwhen.kernels.arrays import I32
 from tellwhen.language.values import is_unicode
 
 Id = str | int
 IdType = Literal["int", "str", "mixed"]
+MissingIds = Literal["raise", "ignore"]
+"""What to do about unknown ids."""
 MAX_INT_ID = (1 << 63) - 1
 
 
@@ -33,6 +35,12 @@ def validate_id(id_: Id) -> Id:
     if isinstance(id_, str) and not is_unicode(id_):
         raise IdError(f"the id {abbreviate(id_)} holds a lone surrogate")
     return id_
+
+
+def validate_missing(missing: str) -> None:
+    """Raise ArgumentError if an argument of the type `MissingIds` has another value."""
+    if missing not in ("raise", "ignore"):
+        raise ArgumentError(f"missing must be 'raise' or 'ignore', not {abbreviate(missing)}")
 
 
 class Ids:

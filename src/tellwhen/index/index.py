@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,8 @@ from tellwhen.engines import format_spec
 from tellwhen.engines.shared.top_k import validate_k, validate_weight_factors
 from tellwhen.errors import ArgumentError, IdError, ScoreError, StateError, UnknownId, abbreviate
 from tellwhen.index import deprecated_members, exchange
-from tellwhen.index.ids import Id, validate_id
+from tellwhen.index.ids import Id, MissingIds, validate_id, validate_missing
+from tellwhen.index.limits import INDEX_LIMITS, IndexLimits
 from tellwhen.index.maintenance.memory_limit import MemoryLimit
 from tellwhen.index.matching import EventInput, Matching, validate_payload, validate_threads
 from tellwhen.index.mismatches import Mismatches
@@ -39,9 +40,6 @@ from tellwhen.profile import Profile
 from tellwhen.warehouse.opening import open_as_shard
 
 Batch = TypeVar("Batch")
-
-MissingIds = Literal["raise", "ignore"]
-"""What to do about unknown ids."""
 
 RANKINGS_PER_UPKEEP_CHECK = 64
 """Check for due upkeep every 64 rankings: upkeep may have been postponed, and without changes nothing else checks."""
@@ -82,6 +80,8 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
     {'event_id': [0, 1], 'subscription_id': ['cheap', 'classic']}
     """
 
+    _limits: ClassVar[IndexLimits] = INDEX_LIMITS
+
     def __init__(
         self,
         engine: str = "auto",
@@ -102,8 +102,10 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
 
     def _open(self, shard: Shard, limit: MemoryLimit) -> None:
         self._schema = shard.store.schema
-        self._contents = Contents(shard, limit)
-        self._monitor = EventMonitor(self._contents, self._schema, find_missing_attributes)
+        self._contents = Contents(shard, limit, self._limits.compaction)
+        self._monitor = EventMonitor(
+            self._contents, self._schema, find_missing_attributes, self._limits.first_coverage_check
+        )
         self._inspection = Inspection(self._contents, self._schema, self._monitor.sample)
         self._rankings = 0  # approximate: several threads count
 
@@ -223,7 +225,7 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         missing : {"raise", "ignore"}, default "raise"
             What to do about an unknown id, which another thread may have removed: raise UnknownId, or ignore the id.
         """
-        _validate_missing(missing)
+        validate_missing(missing)
         if not isinstance(scores, Mapping):
             raise ScoreError(
                 f"set_scores takes a mapping from ids to scores, such as dict(pairs), not {abbreviate(scores)}"
@@ -256,7 +258,7 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         missing : {"raise", "ignore"}, default "raise"
             What to do about an unknown id: raise UnknownId, or ignore the id.
         """
-        _validate_missing(missing)
+        validate_missing(missing)
         if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
             raise IdError(f"remove_many takes ids, not {abbreviate(ids)}; remove() takes one")
         with self._contents.change(is_removal=True) as shard:
@@ -555,7 +557,8 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
 
     def _prepare_matching(self, state: State, where: Where, threads: int | None) -> Matching:
         reader = state.get_reader(where)
-        return Matching(state, reader, self._schema, validate_threads(threads), self._monitor.record_mismatches)
+        count_mismatches = self._monitor.record_mismatches
+        return Matching(state, reader, self._schema, validate_threads(threads), count_mismatches, self._limits.batches)
 
     # Ranking
 
@@ -951,8 +954,3 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self._open(Shard.join(state["arrays"], state["meta"]), MemoryLimit(state["memory_limit"]))
         self._contents.mismatches = Mismatches(state["mismatches"])
-
-
-def _validate_missing(missing: str) -> None:
-    if missing not in ("raise", "ignore"):
-        raise ArgumentError(f"missing must be 'raise' or 'ignore', not {abbreviate(missing)}")

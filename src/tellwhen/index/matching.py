@@ -17,24 +17,11 @@ from tellwhen.engines.shared.threads import count_cores, match_in_threads, run_i
 from tellwhen.engines.shared.top_k import Best, join_rankings
 from tellwhen.errors import ArgumentError, abbreviate
 from tellwhen.index.event_ids import EventIds, make_event_ids, validate_event_id
+from tellwhen.index.limits import INDEX_LIMITS, BatchLimits
 from tellwhen.index.payloads import FilteredReader
 from tellwhen.index.state import State
 from tellwhen.kernels.arrays import F64, I32, I64, Events, Matches
 from tellwhen.language.schema import Schema
-
-ROWS_PER_BATCH = 1 << 20
-"""Aim for a million rows per batch: the matches of the last events determine how many events are matched next."""
-
-ROWS_PER_BATCH_MAX = 1 << 21
-
-FIRST_EVENTS = 1_024
-"""Match 1,024 events first, before their number of matches is known."""
-
-POSSIBLE_MATCHES_MAX = 1 << 27
-"""Limit the events that are matched together, so that they have at most 2^27 matches if each matches everything.
-
-The limit is never below FIRST_EVENTS.
-"""
 
 EVENT_COLUMN, SUBSCRIPTION_COLUMN = "event_id", "subscription_id"
 
@@ -64,6 +51,7 @@ class Matching(NamedTuple):
     schema: Schema
     threads: int
     count_mismatches: CountMismatches
+    limits: BatchLimits = INDEX_LIMITS.batches
 
     def iter_batches(self, source: EventInput, payload: tuple[str, ...] | bool) -> Iterator[pa.RecordBatch]:
         """Yield a row for each match, in batches; at least one batch, which may be empty."""
@@ -71,8 +59,8 @@ class Matching(NamedTuple):
         payload_columns = self._make_payload_columns(payload)
         for first, (start, slot) in self._iter_matches(source, self._match_in_order):
             positions = np.repeat(np.arange(first, first + len(start) - 1), np.diff(start))
-            for begin in range(0, len(slot), ROWS_PER_BATCH_MAX):
-                rows = slice(begin, begin + ROWS_PER_BATCH_MAX)
+            for begin in range(0, len(slot), self.limits.rows_per_batch_max):
+                rows = slice(begin, begin + self.limits.rows_per_batch_max)
                 yield self._make_batch(source.ids.take(positions[rows]), slot[rows], payload_columns)
                 is_empty = False
         if is_empty:
@@ -118,7 +106,7 @@ class Matching(NamedTuple):
 
     def _encode(self, source: EventInput) -> Iterator[tuple[int, Events]]:
         """Yield encoded blocks of events, each with the position of its first event."""
-        for block in iter_blocks(source.events):
+        for block in iter_blocks(source.events, self.limits.events_per_block):
             source.ids.start_block(block)
             encoded, mismatches = encode_block(block, self.state.attributes, self.schema)
             if mismatches:
@@ -127,8 +115,9 @@ class Matching(NamedTuple):
 
     def _iter_matches(self, source: EventInput, match: Callable[[Events], Matches]) -> Iterator[tuple[int, Matches]]:
         """Yield the matches of successive groups of events, each with the position of its first event."""
-        group_size = FIRST_EVENTS
-        group_size_max = max(FIRST_EVENTS, POSSIBLE_MATCHES_MAX // max(1, self.state.length))
+        limits = self.limits
+        group_size = limits.first_events
+        group_size_max = max(limits.first_events, limits.possible_matches_max // max(1, self.state.length))
         for first, encoded in self._encode(source):
             count, begin = len(encoded.single_valued), 0
             while begin < count:
@@ -136,7 +125,7 @@ class Matching(NamedTuple):
                 group = encoded if end - begin == count else slice_events(encoded, begin, end)
                 matches = match_in_threads(match, group, self.threads)
                 yield first + begin, matches
-                next_size = ROWS_PER_BATCH * (end - begin) // max(1, len(matches.slot))
+                next_size = limits.rows_per_batch * (end - begin) // max(1, len(matches.slot))
                 group_size = min(group_size_max, max(1, next_size))
                 begin = end
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from tellwhen.index.limits import INDEX_LIMITS
 from tellwhen.index.mismatches import describe_mismatch
 from tellwhen.index.sampling import MatchedEventSample
 from tellwhen.index.state import Contents, State
@@ -23,11 +24,17 @@ class EventMonitor:
     The methods are called after encoding, so no event is faulty.
     """
 
-    def __init__(self, contents: Contents, schema: Schema, find_missing: FindMissing) -> None:
+    def __init__(
+        self,
+        contents: Contents,
+        schema: Schema,
+        find_missing: FindMissing,
+        first_coverage_check: int = INDEX_LIMITS.first_coverage_check,
+    ) -> None:
         self._contents = contents
         self._schema = schema
         self._find_missing = find_missing
-        self.sample = MatchedEventSample()
+        self.sample = MatchedEventSample(first_coverage_check)
         self._reported_attributes: set[str] = set()
 
     def record(self, event: Mapping[str, Any], mismatches: Mapping[str, int], state: State) -> None:

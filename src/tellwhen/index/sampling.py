@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from tellwhen.encode.names import iterate_attribute_names
+from tellwhen.index.limits import INDEX_LIMITS
 from tellwhen.language.values import is_list_like
 from tellwhen.profile import Profile
 
@@ -18,9 +19,6 @@ SAMPLED_EVENTS_MAX = 1_024
 
 SAMPLING_INTERVAL = 64
 """Once the sample is full, record every 64th event and drop the oldest."""
-
-FIRST_COVERAGE_CHECK = 1_000
-"""Check for missing attributes after 1,000 events, then at every tenfold."""
 
 ROWS_PER_TABLE = 128
 """Record the first 128 events of a table."""
@@ -37,9 +35,9 @@ TEXT_LENGTH_MAX, LIST_LENGTH_MAX, VALUES_PER_EVENT_MAX, NESTING_MAX = 1_000, 64,
 class MatchedEventSample:
     """Thread-tolerant sample of matched events. Counts may be off by a few under concurrency."""
 
-    def __init__(self) -> None:
+    def __init__(self, first_coverage_check: int = INDEX_LIMITS.first_coverage_check) -> None:
         self._count = 0
-        self._next_coverage_check = FIRST_COVERAGE_CHECK
+        self._next_coverage_check = first_coverage_check
         self._events: deque[Mapping[str, Any]] = deque(maxlen=SAMPLED_EVENTS_MAX)
         self._tables: deque[pa.Buffer] = deque(maxlen=TABLES_MAX)
 

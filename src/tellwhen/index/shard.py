@@ -33,9 +33,6 @@ from tellwhen.persistence.attributes import collect_dictionary_arrays, describe_
 from tellwhen.profile import Profile, TypicalEvents
 from tellwhen.relaxed.index import RelaxedRanker
 
-COMPACT_MIN = 4_096
-"""Compact once more than 4,096 slots are removed and they are over half of all."""
-
 COMPUTED_VALUES_MIN = 64
 """Compact once 64 different values are computed per event and over half of them serve removed slots only."""
 
@@ -161,12 +158,15 @@ class Shard:
         if replaced:
             self.slots.remove(replaced_slots)
 
-    def index_all(self) -> None:
-        """Index all subscriptions of a store that was filled without the engine."""
+    def index_all(self, index_at_once: int = INDEX_AT_ONCE) -> None:
+        """Index all subscriptions of a store that was filled without the engine.
+
+        From `index_at_once` subscriptions on, `insert` of an engine builds the index; below, it only adds them.
+        """
         slots = self.store.find_alive()
         self._refuse_too_complex(slots)
         self.engines.insert(slots)
-        if len(slots) < INDEX_AT_ONCE:
+        if len(slots) < index_at_once:
             self.engines.rebuild()
         # Background work is only started by changes, and this shard may never change.
         self.engines.run_upkeep()
@@ -351,10 +351,12 @@ class Shard:
                 self.engines.insert(self.store.find_alive())
             self._has_engine_changed = False
 
-    @property
-    def is_sparse(self) -> bool:
-        """Whether most slots are removed, or most computed values of events serve removed subscriptions only."""
-        return self.store.removed > max(COMPACT_MIN, len(self.store) // 2) or self._check_computations()
+    def is_sparse(self, removed_slots_min: int) -> bool:
+        """Return whether most slots are removed, or most computed values of events serve removed subscriptions only.
+
+        Up to `removed_slots_min` removed slots do not count.
+        """
+        return self.store.removed > max(removed_slots_min, len(self.store) // 2) or self._check_computations()
 
     def _check_computations(self) -> bool:
         """Return whether most computed values serve removed subscriptions only.

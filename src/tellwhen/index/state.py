@@ -21,6 +21,7 @@ from tellwhen.compile.extract import find_attribute_names
 from tellwhen.engines.base import Reader
 from tellwhen.errors import StateError
 from tellwhen.index.ids import Id, Ids, IdType, validate_id
+from tellwhen.index.limits import INDEX_LIMITS, CompactionLimits
 from tellwhen.index.maintenance import background
 from tellwhen.index.maintenance.compaction import Compaction
 from tellwhen.index.maintenance.memory_limit import MemoryLimit
@@ -31,9 +32,6 @@ from tellwhen.index.shard import Shard, ShardMark
 from tellwhen.index.slots import SlotsById, make_unknown_id_error
 from tellwhen.kernels.arrays import I32
 from tellwhen.relaxed.index import StoreView
-
-COMPACTED_INLINE_MAX = 10_000
-"""Compact up to 10,000 subscriptions at the end of a change, and more in the background."""
 
 HANDOVER_SECONDS = 0.0005
 """Sleep this long before a change if the background thread waits for the lock.
@@ -112,8 +110,10 @@ class State(NamedTuple):
 class Contents:
     """The shard of an index with its lock: changes are made one at a time, and undone if they fail."""
 
-    def __init__(self, shard: Shard, limit: MemoryLimit) -> None:
-        self.limit = limit
+    def __init__(
+        self, shard: Shard, limit: MemoryLimit, compaction_limits: CompactionLimits = INDEX_LIMITS.compaction
+    ) -> None:
+        self.limit, self.compaction_limits = limit, compaction_limits
         self.mismatches = Mismatches()
         self.state = State.capture(shard)
         self._unfinished: tuple[Shard, ShardMark] | None = None  # the shard that is being changed, and its start
@@ -200,7 +200,8 @@ class Contents:
                 bytes_before = self.limit.count_bytes(shard)
                 self._unfinished = shard, shard.mark()
                 yield shard
-                is_compacted = shard.is_sparse and len(shard.engines) <= COMPACTED_INLINE_MAX
+                inline_max = self.compaction_limits.inline_subscriptions_max
+                is_compacted = self._is_sparse(shard) and len(shard.engines) <= inline_max
                 is_compacted |= needs_rebuild and shard.store.removed > 0
                 if is_compacted or (not is_removal and self.limit.is_worth_compacting(shard)):
                     shard = shard.prepare_copy()()
@@ -245,6 +246,9 @@ class Contents:
 
     # Upkeep
 
+    def _is_sparse(self, shard: Shard) -> bool:
+        return shard.is_sparse(self.compaction_limits.removed_slots_min)
+
     def start_due_upkeep(self) -> None:
         """Start the background thread if there is work and it is not running.
 
@@ -252,7 +256,7 @@ class Contents:
         """
         if self.upkeep_thread is None or not self.upkeep_thread.is_alive():
             shard = self.shard
-            is_due = shard.is_sparse or shard.engines.is_due()
+            is_due = self._is_sparse(shard) or shard.engines.is_due()
             if is_due and self.limit.has_room_to_build(shard):
                 self.upkeep_thread = background.start(self._take_upkeep, self._finish_upkeep)
 
@@ -282,7 +286,7 @@ class Contents:
         with self._lock_shard_for_upkeep() as shard:
             work: ShardUpkeep | None = None
             if self.limit.has_room_to_build(shard):
-                work = Compaction(shard) if shard.is_sparse else make_engine_upkeep(shard)
+                work = Compaction(shard) if self._is_sparse(shard) else make_engine_upkeep(shard)
             if work is None:
                 self.upkeep_thread = None
             return work

@@ -28,7 +28,7 @@ from tellwhen.service.routes.events import add_event_routes
 from tellwhen.service.routes.expressions import add_expression_routes
 from tellwhen.service.routes.operations import add_health_routes, add_information_routes
 from tellwhen.service.routes.subscriptions import add_subscription_routes
-from tellwhen.service.settings import Limits
+from tellwhen.service.settings import TIMEOUTS, Limits, Timeouts
 from tellwhen.service.tenants import Tenants, resolve_data_folder
 
 CONSOLE_FOLDER = Path(__file__).parent / "console"
@@ -54,6 +54,7 @@ def create_app(
     folder: str | os.PathLike[str],
     limits: Limits | None = None,
     *,
+    timeouts: Timeouts = TIMEOUTS,
     engine: str | None = None,
     schema: Any = None,
     memory_limit: int | None = None,
@@ -70,6 +71,9 @@ def create_app(
         The folder of a service, a saved index, an index built on Spark, or an empty folder.
     limits
         Limits of requests and answers; None for the defaults.
+    timeouts
+        Timeouts and intervals. Your server decides about `head_seconds`, `send_seconds`, `keep_alive_seconds` and
+        `shutdown_seconds` itself: these are for `run_in_background` and `serve`.
     engine
         Engine of new indexes. Existing ones must have the same engine.
     schema
@@ -89,9 +93,9 @@ def create_app(
         If files of the service are damaged, or another service uses the folder.
     """
     limits, folder = limits or Limits(), Path(folder)
-    keys = Keys(resolve_data_folder(folder) / "keys.json")
-    tenants = Tenants(folder, keys, limits, engine, schema, memory_limit, accept_loss)
-    runner = RequestRunner(limits)
+    keys = Keys(resolve_data_folder(folder) / "keys.json", timeouts=timeouts)
+    tenants = Tenants(folder, keys, limits, engine, schema, memory_limit, accept_loss, timeouts)
+    runner = RequestRunner(limits, timeouts)
 
     @asynccontextmanager
     async def close_at_shutdown(_: FastAPI) -> AsyncIterator[None]:

@@ -11,9 +11,7 @@ from starlette.responses import Response
 
 from tellwhen.service.listeners import Listener
 from tellwhen.service.messages import encode_message
-
-HEARTBEAT_SECONDS = 15.0
-"""A comment is sent after 15 seconds without a message, so that both sides notice a lost connection."""
+from tellwhen.service.settings import TIMEOUTS, Timeouts
 
 
 class EventStream(Response):
@@ -29,9 +27,11 @@ class EventStream(Response):
         listener: Listener,
         remove_listener: Callable[[], None],
         has_access: Callable[[], bool] = lambda: True,
+        timeouts: Timeouts = TIMEOUTS,
     ) -> None:
         super().__init__()
         self._listener, self._remove_listener, self._has_access = listener, remove_listener, has_access
+        self._timeouts = timeouts
         self.raw_headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -45,7 +45,9 @@ class EventStream(Response):
                 if messages is None:
                     messages = asyncio.ensure_future(self._listener.receive())
                 await asyncio.wait(
-                    [disconnect, messages], timeout=HEARTBEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED
+                    [disconnect, messages],
+                    timeout=self._timeouts.heartbeat_seconds,
+                    return_when=asyncio.FIRST_COMPLETED,
                 )
                 if self._listener.is_closed or not self._has_access():
                     break  # the service stops, or the key was removed

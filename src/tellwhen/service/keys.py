@@ -24,13 +24,12 @@ from typing import Any
 from tellwhen.deprecation import alias_method
 from tellwhen.errors import ArgumentError, FormatError, UnknownId, abbreviate
 from tellwhen.service.json_output import replace_json
+from tellwhen.service.settings import TIMEOUTS, Timeouts
 
 ROLES = ("read", "publish", "manage")
 """`read`: list, match and listen; `publish`: publish events; `manage`: change subscriptions. A key may have several."""
 TENANT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 DEFAULT_TENANT = "default"
-RELOAD_INTERVAL_SECONDS = 1.0
-"""Check at most once a second whether the file has changed."""
 KEY_NAME_CHARACTERS_MAX = 100
 
 
@@ -68,11 +67,18 @@ class Keys:
     """The API keys of a service, in a file.
 
     Several processes may change the file, such as a service and `tellwhen keys add`.
+
+    Parameters
+    ----------
+    file
+        The file, which may not exist yet.
+    timeouts
+        `keys_check_seconds` is the interval at which the file is checked for changes.
     """
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._check_time = -RELOAD_INTERVAL_SECONDS
+    def __init__(self, file: Path, *, timeouts: Timeouts = TIMEOUTS) -> None:
+        self._file, self._timeouts = file, timeouts
+        self._check_time = -inf
         self._stamp: tuple[int, int] | None = None  # modification time and inode of the file that was read
         self._keys: dict[str, Key] = {}
         self._is_in_use = file.exists()
@@ -90,7 +96,7 @@ class Keys:
 
     def _reload_if_due(self) -> None:
         now = time.monotonic()
-        if now - self._check_time >= RELOAD_INTERVAL_SECONDS:
+        if now - self._check_time >= self._timeouts.keys_check_seconds:
             self._reload_if_changed()
             self._check_time = now  # only without an error: a damaged file must reject every request
 

@@ -9,21 +9,21 @@ import asyncio
 import fcntl
 import sys
 import termios
-from typing import Any
+from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from tellwhen.service.settings import TIMEOUTS, Timeouts
+
 HEAD_BYTES_MAX = 64 << 10
-HEAD_TIMEOUT_SECONDS = 30.0
-"""A head must be complete 30 seconds after it began; the first one also 30 seconds after the connection was made."""
-READ_TIMEOUT_SECONDS = 60.0
-"""Disconnect a client that has read nothing of a waiting response for 60 seconds."""
 STREAM_PATHS = ("/v1/live",)
 """Paths whose responses do not end."""
 
 
 class TimeoutProtocol(HttpToolsProtocol):
     """The HTTP protocol of uvicorn, with limits on the size and time of heads and on the time of reading."""
+
+    timeouts: ClassVar[Timeouts] = TIMEOUTS
 
     _head_timer: asyncio.TimerHandle | None = None  # aborts the connection if no head is complete by then
     _is_in_head = False
@@ -93,7 +93,7 @@ class TimeoutProtocol(HttpToolsProtocol):
 
     def _start_head_timer(self) -> None:
         self._stop_head_timer()
-        self._head_timer = self.loop.call_later(HEAD_TIMEOUT_SECONDS, self.transport.abort)
+        self._head_timer = self.loop.call_later(self.timeouts.head_seconds, self.transport.abort)
 
     def _stop_head_timer(self) -> None:
         if self._head_timer is not None:
@@ -130,7 +130,7 @@ class TimeoutProtocol(HttpToolsProtocol):
     def _start_read_timer(self) -> None:
         self._stop_read_timer()
         self._unread_bytes = _count_unread_bytes(self.transport)
-        self._read_timer = self.loop.call_later(READ_TIMEOUT_SECONDS, self._check_reading)
+        self._read_timer = self.loop.call_later(self.timeouts.send_seconds, self._check_reading)
 
     def _check_reading(self) -> None:
         """Abort the connection if the client has read nothing since the timer was started."""
@@ -146,6 +146,11 @@ class TimeoutProtocol(HttpToolsProtocol):
         if self._read_timer is not None:
             self._read_timer.cancel()
             self._read_timer = None
+
+
+def make_protocol(timeouts: Timeouts) -> type[TimeoutProtocol]:
+    """Return a protocol class with these timeouts: uvicorn takes a class, and calls it with arguments of its own."""
+    return type("ConfiguredTimeoutProtocol", (TimeoutProtocol,), {"timeouts": timeouts})
 
 
 def _count_unread_bytes(transport: Any) -> int:

@@ -18,14 +18,13 @@ from tellwhen.service import changes
 from tellwhen.service.errors import MalformedRequest, TooSlow, get_status
 from tellwhen.service.json_output import encode_json
 from tellwhen.service.match_timing import MatchTiming
-from tellwhen.service.settings import Limits
+from tellwhen.service.settings import TIMEOUTS, Limits, Timeouts
 from tellwhen.service.tenants import Tenant
 
 QUERY_THREADS = 4
 MATCH_THREADS = 2
-INLINE_SECONDS_MAX = 0.002
 INLINE_BYTES_MAX = 8 << 10
-"""Match in the event loop, which is faster, if matching takes less than 2 ms on average and a request is small."""
+"""Match in the event loop only if a request has at most 8 KiB."""
 
 Result = TypeVar("Result")
 IdType = Annotated[
@@ -36,8 +35,8 @@ IdType = Annotated[
 class RequestRunner:
     """Runs the work of requests, in threads or in the event loop, within the time limit."""
 
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
+    def __init__(self, limits: Limits, timeouts: Timeouts = TIMEOUTS) -> None:
+        self.limits, self.timeouts = limits, timeouts
         # Separate pools, so that events never wait for searches or explanations.
         self._query_pool = ThreadPoolExecutor(QUERY_THREADS, thread_name_prefix="tellwhen-ask")
         self._match_pool = ThreadPoolExecutor(MATCH_THREADS, thread_name_prefix="tellwhen-match")
@@ -64,7 +63,7 @@ class RequestRunner:
         self, timing: MatchTiming, request_bytes: int, match: Callable[[], Result]
     ) -> Result:
         """Match in the event loop if it is probably quick, and in a thread otherwise."""
-        if timing.seconds < INLINE_SECONDS_MAX and request_bytes <= INLINE_BYTES_MAX:
+        if timing.seconds < self.timeouts.inline_match_seconds and request_bytes <= INLINE_BYTES_MAX:
             return timing.measure(match)
         return await self.run_in_thread(lambda _: timing.measure(match), self._match_pool)
 

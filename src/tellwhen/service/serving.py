@@ -19,21 +19,23 @@ from tellwhen.errors import ArgumentError
 from tellwhen.index import Index
 from tellwhen.service.app import create_app
 from tellwhen.service.guard import is_loopback
-from tellwhen.service.protocol import TimeoutProtocol
-from tellwhen.service.settings import Limits
+from tellwhen.service.protocol import make_protocol
+from tellwhen.service.settings import TIMEOUTS, Limits, Timeouts
 from tellwhen.service.tenants import resolve_data_folder
 
 THREAD_SWITCH_SECONDS = 0.0005
 """A change of many subscriptions runs Python code in a thread. Shorter turns of the threads let requests wait less."""
-KEEP_ALIVE_SECONDS = 75
-"""Close an idle connection after 75 seconds."""
-SHUTDOWN_SECONDS = 3
-"""Give open connections 3 seconds to end when the service stops."""
 SOCKET_BACKLOG = 2048
 """Connections that may wait to be accepted."""
 
 
-def serve(folder: Path, *, ready: Callable[[str, str], None] = lambda address, what: None, **options: Any) -> None:
+def serve(
+    folder: Path,
+    *,
+    ready: Callable[[str, str], None] = lambda address, what: None,
+    timeouts: Timeouts = TIMEOUTS,
+    **options: Any,
+) -> None:
     """Serve an index until the process is stopped.
 
     Parameters
@@ -42,6 +44,8 @@ def serve(folder: Path, *, ready: Callable[[str, str], None] = lambda address, w
         The folder of a service, a saved index, an index built on Spark, or an empty folder.
     ready
         Is called with the address and a description of what is served, once the service listens.
+    timeouts
+        Timeouts and intervals.
     **options
         The options of `run_in_background`.
 
@@ -53,17 +57,21 @@ def serve(folder: Path, *, ready: Callable[[str, str], None] = lambda address, w
         If files of the service are damaged, or another service uses the folder.
     """
     sys.setswitchinterval(THREAD_SWITCH_SECONDS)
-    config, listening_socket = _prepare(folder, **options)
+    config, listening_socket = _prepare(folder, timeouts=timeouts, **options)
     _Server(config, ready).run([listening_socket])
 
 
-def run_in_background(folder: str | os.PathLike[str], **options: Any) -> BackgroundService:
+def run_in_background(
+    folder: str | os.PathLike[str], *, timeouts: Timeouts = TIMEOUTS, **options: Any
+) -> BackgroundService:
     """Start a service in a thread of this process, on a free port unless `port` is given: for tests, and to try it out.
 
     Parameters
     ----------
     folder
         The folder of a service, a saved index, an index built on Spark, or an empty folder.
+    timeouts
+        Timeouts and intervals.
     **options
         The options of `tellwhen serve`: `host`, `port`, `limits`, `engine`, `schema`, `memory_limit`, `accept_loss`,
         `certificate`, `private_key` and `console`.
@@ -80,7 +88,7 @@ def run_in_background(folder: str | os.PathLike[str], **options: Any) -> Backgro
     FormatError
         If files of the service are damaged, or another service uses the folder.
     """
-    return BackgroundService(*_prepare(Path(folder), **{"port": 0, **options}))
+    return BackgroundService(*_prepare(Path(folder), timeouts=timeouts, **{"port": 0, **options}))
 
 
 class BackgroundService:
@@ -122,6 +130,7 @@ def _prepare(
     host: str = "127.0.0.1",
     port: int = 8080,
     limits: Limits | None = None,
+    timeouts: Timeouts = TIMEOUTS,
     engine: str | None = None,
     schema: Any = None,
     memory_limit: int | None = None,
@@ -148,6 +157,7 @@ def _prepare(
         app = create_app(
             folder,
             limits,
+            timeouts=timeouts,
             engine=engine,
             schema=schema,
             memory_limit=memory_limit,
@@ -159,13 +169,13 @@ def _prepare(
         app,
         ssl_certfile=certificate,
         ssl_keyfile=private_key,
-        http=TimeoutProtocol,
+        http=make_protocol(timeouts),
         log_level="warning",
         access_log=False,
         server_header=False,
         date_header=False,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        timeout_keep_alive=timeouts.keep_alive_seconds,
+        timeout_graceful_shutdown=timeouts.shutdown_seconds,
         lifespan="on",
     )
     return config, listening_socket

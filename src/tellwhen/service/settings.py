@@ -1,8 +1,9 @@
-"""Limits of the service."""
+"""Limits and timeouts of the service."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -39,3 +40,30 @@ class Limits:
     """Recent events that are remembered for dry runs."""
     remembered: int = 16 << 10
     """Bytes of a request whose event is remembered for dry runs; events of larger requests are not."""
+
+
+class Timeouts(NamedTuple):
+    """Timeouts and intervals of a service, in seconds; the time limit of a request is `Limits.seconds`."""
+
+    head_seconds: float = 30.0
+    """Disconnect a client whose request head is incomplete after this time; a new connection must send a head, too."""
+    send_seconds: float = 60.0
+    """Disconnect a client that has read nothing of a response for this time, while the rest waits to be sent."""
+    keep_alive_seconds: int = 75
+    """Close a connection that was idle for this time."""
+    shutdown_seconds: int = 3
+    """Wait up to this time for open connections when the service stops."""
+    heartbeat_seconds: float = 15.0
+    """Send a comment to a listener after this time without a message, so that both sides notice a lost connection."""
+    keys_check_seconds: float = 1.0
+    """Interval at which the file of keys is checked for changes."""
+    version_check_seconds: float = 2.0
+    """Interval at which an index built on Spark is checked for a new version."""
+    reopen_seconds: float = 10.0
+    """Open a tenant that failed to open again after this time at the earliest: its index may be large."""
+    inline_match_seconds: float = 0.002
+    """Match in the event loop, which is faster, while matching takes less than this on average."""
+
+
+TIMEOUTS = Timeouts()
+"""The default timeouts."""

@@ -30,16 +30,12 @@ from tellwhen.service.keys import DEFAULT_TENANT, Keys
 from tellwhen.service.listeners import ListenerRegistry
 from tellwhen.service.match_timing import MatchTiming
 from tellwhen.service.metrics import Metrics
-from tellwhen.service.settings import Limits
+from tellwhen.service.settings import TIMEOUTS, Limits, Timeouts
 from tellwhen.service.tenant_defaults import TenantDefaults
 from tellwhen.warehouse.versions import CURRENT, read_current_number
 
 log = logging.getLogger("tellwhen")
 
-VERSION_CHECK_SECONDS = 2.0
-"""Interval at which a followed index is checked for a new version."""
-REOPEN_SECONDS = 10.0
-"""If a tenant cannot be opened, try again after 10 seconds at the earliest: its index may be large."""
 DEFAULTS_FILE = "service.json"
 SERVICE_FILES = r"tenants|lock|(keys|service)\.json(\.\w+)?|lost\+found"
 """Names that the folder of a service may contain. Every new ext4 file system has a folder `lost+found`."""
@@ -51,8 +47,8 @@ class FollowedIndex:
     failure: str | None = None
     journal_bytes = 0
 
-    def __init__(self, folder: Path, memory_limit: int | None = None) -> None:
-        self._folder, self._memory_limit = folder, memory_limit
+    def __init__(self, folder: Path, memory_limit: int | None = None, timeouts: Timeouts = TIMEOUTS) -> None:
+        self._folder, self._memory_limit, self._timeouts = folder, memory_limit, timeouts
         self.version = read_current_number(folder)
         self.index = Index.load(folder, memory_limit=memory_limit)
         self._closing = threading.Event()
@@ -69,7 +65,7 @@ class FollowedIndex:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._closing.wait(VERSION_CHECK_SECONDS):
+        while not self._closing.wait(self._timeouts.version_check_seconds):
             try:
                 self._open_new_version()
                 self.failure = None
@@ -114,6 +110,7 @@ class Tenants:
         schema: Any = None,
         memory_limit: int | None = None,
         accept_loss: bool = False,
+        timeouts: Timeouts = TIMEOUTS,
     ) -> None:
         """Open the tenants of all keys.
 
@@ -123,6 +120,7 @@ class Tenants:
         """
         self._folder, self._data, self._limits = folder, resolve_data_folder(folder), limits
         self._memory_limit, self._engine, self._accept_loss = memory_limit, engine, accept_loss
+        self._timeouts = timeouts
         coerced = Schema.coerce(schema)
         self._schema = coerced if coerced.types or coerced.strict else None
         self._open_tenants: dict[str, Tenant] = {}
@@ -182,10 +180,10 @@ class Tenants:
                 self._folder_lock = None
 
     def _open(self, name: str) -> Tenant:
-        """Open a tenant, or raise the previous error if it occurred less than `REOPEN_SECONDS` ago."""
+        """Open a tenant, or raise the previous error if it occurred less than `reopen_seconds` ago."""
         with self._mutex:
             failure_time, error = self._failures.get(name, (0.0, None))
-            if error is not None and time.monotonic() < failure_time + REOPEN_SECONDS:
+            if error is not None and time.monotonic() < failure_time + self._timeouts.reopen_seconds:
                 raise error.with_traceback(None)
             if name not in self._open_tenants:
                 try:
@@ -225,7 +223,7 @@ class Tenants:
                 f"the key of the tenant {name} gives no access: an index that Spark builds belongs to the tenant "
                 f"{DEFAULT_TENANT}"
             )
-        followed = FollowedIndex(self._folder, self._memory_limit)
+        followed = FollowedIndex(self._folder, self._memory_limit, self._timeouts)
         if self._schema is not None and followed.index.schema != self._schema:
             followed.close()
             raise ArgumentError(

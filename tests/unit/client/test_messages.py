@@ -12,7 +12,7 @@ from client_support import CLIENT_KINDS
 from service_support import JSON_HEADERS, run_service, wait_until
 from tellwhen.client import Client, Message, ServiceError
 from tellwhen.client.messages import MessageParser
-from tellwhen.service import serving
+from tellwhen.service import Timeouts
 
 
 class ListenerThread:
@@ -99,9 +99,8 @@ def test_lines_become_messages():
 
 
 @pytest.mark.slow
-def test_the_end_of_the_service_ends_listening(tmp_path, monkeypatch):
-    monkeypatch.setattr(serving, "SHUTDOWN_SECONDS", 1)
-    with run_service(tmp_path / "data") as address, Client(address) as client:
+def test_the_end_of_the_service_ends_listening(tmp_path):
+    with run_service(tmp_path / "data", timeouts=Timeouts(shutdown_seconds=1)) as address, Client(address) as client:
         listening = ListenerThread(Client, address, 1_000)
         wait_until(lambda: client.get_stats()["listeners"] == 1)
     listening.thread.join(20)

@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 import pytest
 
 import tellwhen as tw
+from support import limit_index
+from tellwhen.index.limits import BatchLimits
 
 EVENTS = [{"id": f"e{i}", "x": i % 7, "deep": {"id": i}} for i in range(50)]
 
@@ -37,10 +39,9 @@ def forms(events):
 
 @pytest.mark.parametrize("form", range(6))
 @pytest.mark.parametrize("few", [1, 7, 1 << 20])
-def test_events_are_called_by_their_ids(index, monkeypatch, form, few):
-    monkeypatch.setattr("tellwhen.index.matching.ROWS_PER_BATCH", few)
-    monkeypatch.setattr("tellwhen.index.matching.FIRST_EVENTS", few)
-    monkeypatch.setattr("tellwhen.encode.batches.EVENTS_PER_BATCH", 16)
+def test_events_are_called_by_their_ids(index, form, few):
+    batches = BatchLimits(rows_per_batch=few, first_events=few, events_per_block=16)
+    index = limit_index(batches=batches)().merge(index)
     wanted = sorted((event["id"], id_) for event in EVENTS for id_ in index.match(event))
     ask = [lambda: list(forms(EVENTS))[form][1]][0]
     assert pairs(index.match_many(ask(), event_id="id")) == wanted
@@ -82,9 +83,8 @@ LATE = [
 
 
 @pytest.mark.parametrize(("first", "later"), LATE)
-def test_no_id_becomes_another_one(monkeypatch, first, later):
-    monkeypatch.setattr("tellwhen.encode.batches.EVENTS_PER_BATCH", 4)
-    index = tw.Index().add("s", "x = 1")
+def test_no_id_becomes_another_one(first, later):
+    index = limit_index(batches=BatchLimits(events_per_block=4))().add("s", "x = 1")
     for events in ([first, later], [first] * 4 + [later]):
         with pytest.raises(tw.EventError, match=r"must have one type|do not fit into one column"):
             index.match_many([{"id": id_, "x": 1} for id_ in events], event_id="id")

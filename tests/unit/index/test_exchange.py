@@ -5,6 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tellwhen as tw
+from tellwhen.index import exchange
 from tellwhen.index.maintenance.compaction import Compaction
 
 
@@ -47,12 +48,15 @@ def test_what_is_longer_than_a_user_may_write(tmp_path):
     assert len(work.result.store.find_alive()) == 2
 
 
-def test_many_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("tellwhen.index.exchange.ROWS_PER_TABLE", 64)
+def test_many_rows(tmp_path):
     index = tw.Index().add_many({i: f"x > {i}" for i in range(1_000)})
-    index.to_parquet(tmp_path / "i.parquet")
+    state = index._contents.state
+    exchange.write_parquet(state, tmp_path / "i.parquet", rows_per_table=64)
     assert dict(tw.Index.from_parquet(tmp_path / "i.parquet").iter_texts()) == dict(index.iter_texts())
     assert index.to_arrow()["id"].to_pylist() == list(range(1_000))
+    tables = list(exchange.iter_tables(state, rows_per_table=64))
+    assert len(tables) == 16
+    assert pa.concat_tables(tables)["id"].to_pylist() == list(range(1_000))
 
 
 def test_files_that_are_none(tmp_path):

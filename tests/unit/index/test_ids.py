@@ -6,6 +6,8 @@ import pyarrow as pa
 import pytest
 
 import tellwhen as tw
+from support import limit_index
+from tellwhen.index.limits import CompactionLimits
 
 MIXED = pa.sparse_union([pa.field("int", pa.int64()), pa.field("str", pa.large_string())])
 
@@ -62,10 +64,9 @@ def test_an_empty_index_keeps_the_type_it_had(mixed):
     assert id_type(tw.Index()) == pa.large_string()
 
 
-def test_any_sequence_of_changes(monkeypatch):
-    monkeypatch.setattr("tellwhen.index.shard.COMPACT_MIN", 10)
+def test_any_sequence_of_changes():
     rng = random.Random(7)
-    index = tw.Index()
+    index = limit_index(compaction=CompactionLimits(removed_slots_min=10))()
     for _ in range(300):
         known = list(index)
         if known and rng.random() < 0.5:

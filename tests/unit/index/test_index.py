@@ -15,9 +15,10 @@ import pyarrow as pa
 import pytest
 
 import tellwhen as tw
-from support import set_thresholds, verify_index
+from support import limit_index, set_thresholds, verify_index
 from tellwhen.encode.events import encode
 from tellwhen.engines.shared import selectivity
+from tellwhen.index.limits import CompactionLimits, IndexLimits
 from tellwhen.profile import Profile
 from tellwhen.testing.engine_checks import check_engine, to_pairs
 
@@ -284,7 +285,9 @@ def test_many_matches_grow_the_output(engine):
 
 def test_a_small_threshold_for_everything(engine, monkeypatch):
     """Compaction and merging at every change: a small index does neither otherwise."""
-    set_thresholds(monkeypatch, compact=2, pending=0)
+    # `check_engine` creates indexes of its own.
+    monkeypatch.setattr(tw.Index, "_limits", IndexLimits(compaction=CompactionLimits(removed_slots_min=2)))
+    set_thresholds(monkeypatch, pending=0)
     check_engine(engine, seed=77, rounds=10)
 
 
@@ -326,9 +329,10 @@ def test_intervals_in_a_tree_of_seven_leaves(engine):
     assert index.match({"x": decimal.Decimal("1e3000000")}) == []
 
 
-def test_attributes_that_come_and_go_are_forgotten(engine, monkeypatch):
-    set_thresholds(monkeypatch, compact=50)
-    index = tw.Index(engine).add("stays", "x IS NULL AND s CONTAINS 'a' AND s ENDS WITH 'b' AND NOT s LIKE '%c%d%'")
+def test_attributes_that_come_and_go_are_forgotten(engine):
+    index = limit_index(compaction=CompactionLimits(removed_slots_min=50))(engine).add(
+        "stays", "x IS NULL AND s CONTAINS 'a' AND s ENDS WITH 'b' AND NOT s LIKE '%c%d%'"
+    )
     for i in range(500):
         index.add(i, f"a{i} IS NULL AND b{i} = {i} AND s CONTAINS 'c{i}' AND t{i} = 'x'")
         index.remove(i)
@@ -456,13 +460,13 @@ def test_events_of_every_form_are_observed(form):
         tw.Index().optimize_for({"x": 1})
 
 
-def test_the_profile_survives_saving_compaction_and_new_labels(tmp_path, monkeypatch, engine):
-    monkeypatch.setattr("tellwhen.index.shard.COMPACT_MIN", 0)
-    index = tw.Index(engine).add_many({k: f"name = 'n{k}' AND x = {k}" for k in range(100)})
+def test_the_profile_survives_saving_compaction_and_new_labels(tmp_path, engine):
+    index_class = limit_index(compaction=CompactionLimits(removed_slots_min=0))
+    index = index_class(engine).add_many({k: f"name = 'n{k}' AND x = {k}" for k in range(100)})
     events = [{"name": f"n{k}", "x": 95, "unknown": 1} for k in range(50, 100)]
     index.optimize_for(events)
     index.save(tmp_path / "idx")
-    loaded = tw.Index.load(tmp_path / "idx")
+    loaded = index_class.load(tmp_path / "idx")
     for one in (index, loaded):
         before = one._shard
         one.remove_many(range(90))

@@ -7,7 +7,9 @@ import pyarrow as pa
 import pytest
 
 import tellwhen as tw
+from support import limit_index
 from tellwhen.engines.shared.threads import match_in_threads
+from tellwhen.index.limits import BatchLimits
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -35,19 +37,17 @@ def index():
     return tw.Index().add_many({f"s{i}": f"x > {i % 6} OR y = {i}" for i in range(20)})
 
 
-def test_batches_are_bounded(monkeypatch):
-    monkeypatch.setattr("tellwhen.index.matching.ROWS_PER_BATCH", 1_000)
-    monkeypatch.setattr("tellwhen.index.matching.FIRST_EVENTS", 4)
-    index = tw.Index().add_many(dict.fromkeys(range(100), "x > 0"))
+def test_batches_are_bounded():
+    index = limit_index(batches=BatchLimits(rows_per_batch=1_000, first_events=4))().add_many(
+        dict.fromkeys(range(100), "x > 0")
+    )
     sizes = [batch.num_rows for batch in index.match_batches([{"x": 1}] * 333)]
     assert sum(sizes) == 33_300
     assert max(sizes) == 1_000
 
 
-def test_batches_are_of_one_moment(monkeypatch):
-    monkeypatch.setattr("tellwhen.index.matching.FIRST_EVENTS", 1)
-    monkeypatch.setattr("tellwhen.index.matching.ROWS_PER_BATCH", 1)
-    index = tw.Index().add("a", "x > 0")
+def test_batches_are_of_one_moment():
+    index = limit_index(batches=BatchLimits(rows_per_batch=1, first_events=1))().add("a", "x > 0")
     batches = index.match_batches([{"x": 1}] * 3)
     found = [next(batches)]
     index.add("b", "x > 0").remove("a")
@@ -75,11 +75,8 @@ def test_nothing_at_all(index):
 
 
 def test_batches_are_bounded_after_events_that_match_nothing(monkeypatch):
-    monkeypatch.setattr("tellwhen.index.matching.ROWS_PER_BATCH", 1_000)
-    monkeypatch.setattr("tellwhen.index.matching.ROWS_PER_BATCH_MAX", 2_000)
-    monkeypatch.setattr("tellwhen.index.matching.FIRST_EVENTS", 8)
-    monkeypatch.setattr("tellwhen.index.matching.POSSIBLE_MATCHES_MAX", 5_000)
-    index = tw.Index().add_many({n: f"x > {n % 7}" for n in range(100)})
+    batches = BatchLimits(rows_per_batch=1_000, rows_per_batch_max=2_000, first_events=8, possible_matches_max=5_000)
+    index = limit_index(batches=batches)().add_many({n: f"x > {n % 7}" for n in range(100)})
     found = []
     monkeypatch.setattr("tellwhen.index.matching.match_in_threads", noted(found))
     batches = list(index.match_batches(pa.table({"x": [-1] * 100 + [100] * 400})))

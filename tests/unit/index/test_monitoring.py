@@ -5,11 +5,12 @@ import logging
 import pyarrow as pa
 
 import tellwhen as tw
+from support import limit_index
 
 
-def test_a_renamed_column_is_seen(monkeypatch, caplog):
-    monkeypatch.setattr("tellwhen.index.sampling.FIRST_COVERAGE_CHECK", 10)
-    index = tw.Index().add_many({"a": "price * 2 < 20", "b": "city = 'Rome' AND rare = 1"})
+def test_a_renamed_column_is_seen(caplog):
+    index_class = limit_index(first_coverage_check=10)
+    index = index_class().add_many({"a": "price * 2 < 20", "b": "city = 'Rome' AND rare = 1"})
     with caplog.at_level(logging.WARNING, "tellwhen"):
         for n in range(200):
             index.match({"Price": n, "city": "Rome"})
@@ -19,7 +20,7 @@ def test_a_renamed_column_is_seen(monkeypatch, caplog):
     assert index.inspect.get_stats()["unseen"] == {"price": "Price", "rare": None}
     assert index.inspect.get_stats()["mismatches"] == {}
     for events in (pa.table({"citty": ["Rome"] * 20}), [{"citty": "Rome"}] * 20):
-        other = tw.Index().add("b", "city = 'Rome'")
+        other = index_class().add("b", "city = 'Rome'")
         caplog.clear()
         other.match_many(events)
         other.match_many(events)

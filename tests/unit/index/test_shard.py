@@ -13,7 +13,8 @@ from contextlib import contextmanager
 import pytest
 
 import tellwhen as tw
-from support import set_thresholds
+from support import limit_index, set_thresholds
+from tellwhen.index.limits import CompactionLimits
 from tellwhen.index.shard import Shard
 
 pytestmark = pytest.mark.late
@@ -53,15 +54,16 @@ class Steps:
         return self.trace
 
 
-def thresholds(monkeypatch, rng):
-    """Small ones, so that compaction, merging and moving labels happen in small indexes."""
+def choose_thresholds(monkeypatch, rng):
+    """Set small thresholds, so that small indexes compact, merge and move labels; return a class of indexes."""
+    index_class = limit_index(compaction=CompactionLimits(removed_slots_min=rng.choice([0, 3, 4096])))
     set_thresholds(
         monkeypatch,
-        compact=rng.choice([0, 3, 4096]),
         batch=rng.choice([1, 2, 1024]),
         pending=rng.choice([0, 1, 64]),
         stride=rng.choice([8, 1 << 40]),
     )
+    return index_class
 
 
 def word(rng):
@@ -89,7 +91,7 @@ def looks(index, events):
 @pytest.mark.parametrize("seed", range(60))
 def test_a_change_is_whole_or_undone(engine, monkeypatch, seed):
     rng = random.Random(seed)
-    thresholds(monkeypatch, rng)
+    index_class = choose_thresholds(monkeypatch, rng)
     base = {f"i{rng.randint(0, 9)}": expression(rng) for _ in range(rng.randint(1, 10))}
     new = {f"i{rng.randint(5, 14)}": expression(rng) for _ in range(rng.randint(1, 4))}
     gone = rng.sample(sorted(base), rng.randint(1, len(base)))
@@ -99,10 +101,10 @@ def test_a_change_is_whole_or_undone(engine, monkeypatch, seed):
         return lambda: index.add_many(new, replace=True) if name == "add" else index.remove_many(gone)
 
     steps = Steps()
-    steps(change(tw.Index(engine).add_many(base)))
+    steps(change(index_class(engine).add_many(base)))
     events = [{"x": word(rng), "y": word(rng), "n": rng.randint(0, 3)} for _ in range(3)]
     for _ in range(4):
-        index = tw.Index(engine).add_many(base)
+        index = index_class(engine).add_many(base)
         stopped = Steps(rng.randint(1, steps.count))(change(index))
         shown = looks(index, events)
         assert shown in ([seen(base, events)] if stopped else []) + [seen(after, events)]
@@ -118,8 +120,9 @@ def test_a_change_is_whole_or_undone(engine, monkeypatch, seed):
 
 @pytest.mark.parametrize("part", ["store.compact", "engine.reader", "texts.select", "ids.select"])
 def test_a_lack_of_memory_undoes_a_change(engine, monkeypatch, part):
-    set_thresholds(monkeypatch, compact=3)
-    index = tw.Index(engine).add_many((i, f"x = {i}") for i in range(10))
+    index = limit_index(compaction=CompactionLimits(removed_slots_min=3))(engine).add_many(
+        (i, f"x = {i}") for i in range(10)
+    )
     owner, name = part.split(".")
     with monkeypatch.context() as patch:
         original = getattr(type(getattr(index._shard, owner)), name)

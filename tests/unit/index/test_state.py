@@ -5,7 +5,8 @@ import threading
 import pytest
 
 import tellwhen as tw
-from support import set_thresholds
+from support import limit_index, set_thresholds
+from tellwhen.index.limits import CompactionLimits
 
 pytestmark = pytest.mark.late
 
@@ -48,8 +49,10 @@ def watched(look, change, threads=3):
 @pytest.mark.parametrize("threshold", [0, 64])
 def test_a_replacement_is_never_half_done(engine, monkeypatch, threshold):
     """Ten subscriptions are replaced together, so an event matches all of one generation and none of another."""
-    set_thresholds(monkeypatch, compact=40, pending=threshold)
-    index = tw.Index(engine).add_many((i, "name = 'g0'") for i in range(10))
+    set_thresholds(monkeypatch, pending=threshold)
+    index = limit_index(compaction=CompactionLimits(removed_slots_min=40))(engine).add_many(
+        (i, "name = 'g0'") for i in range(10)
+    )
     events = [{"name": f"g{g}"} for g in range(150)] * 2
 
     def look():
@@ -153,9 +156,8 @@ def test_patterns_added_while_matching(engine):
 
 
 @pytest.mark.slow
-def test_looking_while_the_index_is_compacted(engine, monkeypatch):
-    set_thresholds(monkeypatch, compact=5)
-    index = tw.Index(engine).add("stays", "x = 1")
+def test_looking_while_the_index_is_compacted(engine):
+    index = limit_index(compaction=CompactionLimits(removed_slots_min=5))(engine).add("stays", "x = 1")
 
     def look():
         assert "stays" in index

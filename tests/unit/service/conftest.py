@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tellwhen as tw
-from service_support import expect_success, make_json_event, make_test_client, run_service
+from service_support import CHECK_KEYS_AT_ONCE, expect_success, make_json_event, make_test_client, run_service
 from tellwhen.client import Client
 from tellwhen.service import Keys, Limits, keys
 from tellwhen.testing.engine_checks import random_expression
@@ -60,12 +60,6 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield client, index, rows, [make_json_event(rng) for _ in range(60)]
 
 
-@pytest.fixture
-def reload_keys_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check the file of keys for changes at every request."""
-    monkeypatch.setattr(keys, "RELOAD_INTERVAL_SECONDS", 0.0)
-
-
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A client, secrets and the folder of a service: one key for each role, and one with all roles for each tenant."""
@@ -73,7 +67,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     file = Keys(folder / "keys.json")
     secrets = {role: file.add(role, [role]) for role in keys.ROLES}
     secrets |= {tenant: file.add(tenant, list(keys.ROLES), tenant) for tenant in ("ann", "bob")}
-    with make_test_client(folder) as client:
+    with make_test_client(folder, timeouts=CHECK_KEYS_AT_ONCE) as client:
         yield client, secrets, folder
 
 

@@ -5,7 +5,7 @@ import threading
 
 from service_support import run_service, wait_until
 from tellwhen.client import Client
-from tellwhen.service import Keys
+from tellwhen.service import Keys, Timeouts
 from tellwhen.service.event_streams import EventStream
 from tellwhen.service.listeners import Listener, ListenerRegistry
 
@@ -30,12 +30,10 @@ class Connection:
         return b"".join(self.sent).decode()
 
 
-def test_a_stream_tells_beats_and_ends(monkeypatch):
-    monkeypatch.setattr("tellwhen.service.event_streams.HEARTBEAT_SECONDS", 0.05)
-
+def test_a_stream_tells_beats_and_ends():
     async def run():
         registry, connection, listener = ListenerRegistry(), Connection(), Listener(waiting_max=2)
-        stream = EventStream(listener, registry.add(listener))
+        stream = EventStream(listener, registry.add(listener), timeouts=Timeouts(heartbeat_seconds=0.05))
         running = asyncio.ensure_future(stream({}, connection.receive, connection.send))
         await asyncio.sleep(0.2)
         registry.deliver({"x": 1}, ["a"], {})
@@ -68,13 +66,12 @@ def test_who_is_not_let_in_any_more_hears_nothing():
     assert '"matches":["b"]' not in text
 
 
-def test_a_removed_key_hears_nothing_more(tmp_path, monkeypatch):
-    monkeypatch.setattr("tellwhen.service.event_streams.HEARTBEAT_SECONDS", 0.05)
-    monkeypatch.setattr("tellwhen.service.keys.RELOAD_INTERVAL_SECONDS", 0.05)
+def test_a_removed_key_hears_nothing_more(tmp_path):
+    timeouts = Timeouts(heartbeat_seconds=0.05, keys_check_seconds=0.05)
     keys = Keys(tmp_path / "data" / "keys.json")
     listening, managing = keys.add("listener", ["read"]), keys.add("boss", ["read", "publish", "manage"])
     with (
-        run_service(tmp_path / "data") as address,
+        run_service(tmp_path / "data", timeouts=timeouts) as address,
         Client(address, managing) as boss,
         Client(address, listening) as other,
     ):

@@ -17,8 +17,6 @@ from tellwhen.service.guard import SECURITY_HEADERS, TokenBucket
 from tellwhen.service.keys import ROLES
 from tellwhen.service.serving import is_loopback
 
-pytestmark = pytest.mark.usefixtures("reload_keys_at_once")
-
 REQUIRED_ROLES = {
     ("get", "/healthz"): None,
     ("get", "/readyz"): None,

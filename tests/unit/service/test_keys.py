@@ -7,12 +7,10 @@ import stat
 import pytest
 from typer.testing import CliRunner
 
-from service_support import expect_error, make_bearer, make_test_client
+from service_support import CHECK_KEYS_AT_ONCE, expect_error, make_bearer, make_test_client
 from tellwhen.cli import app
 from tellwhen.errors import ArgumentError, FormatError, UnknownId
 from tellwhen.service import Keys
-
-pytestmark = pytest.mark.usefixtures("reload_keys_at_once")
 
 
 def test_keys_come_and_go_while_the_service_runs(guarded):
@@ -26,7 +24,7 @@ def test_keys_come_and_go_while_the_service_runs(guarded):
 
 
 def test_the_first_key_closes_a_service_that_runs(tmp_path):
-    with make_test_client(tmp_path / "data") as client:
+    with make_test_client(tmp_path / "data", timeouts=CHECK_KEYS_AT_ONCE) as client:
         assert client.get("/v1").status_code == 200
         made = Keys(tmp_path / "data" / "keys.json")
         secret = made.add("first", ["read"])
@@ -44,7 +42,7 @@ def test_a_damaged_file_of_keys_lets_nobody_in(tmp_path, caplog):
     file = tmp_path / "data" / "keys.json"
     secret = Keys(file).add("one", ["read"])
     good = file.read_bytes()
-    with make_test_client(tmp_path / "data") as client:
+    with make_test_client(tmp_path / "data", timeouts=CHECK_KEYS_AT_ONCE) as client:
         for damage in (b"", b"{", b"[]", b'{"keys": [{}]}', b'{"keys": 5}', b"\xff", b"[" * 100_000):
             file.write_bytes(damage)
             for _ in range(2):
@@ -95,7 +93,7 @@ def test_keys_that_cannot_be_made(tmp_path, given):
 
 def test_keys_of_a_file_that_is_gone_or_odd(tmp_path):
     secret = Keys(tmp_path / "data" / "keys.json").add("ann", ["read"])
-    with make_test_client(tmp_path / "data") as client:
+    with make_test_client(tmp_path / "data", timeouts=CHECK_KEYS_AT_ONCE) as client:
         assert client.get("/v1", headers=make_bearer(secret)).status_code == 200
         file = tmp_path / "data" / "keys.json"
         text = file.read_text()

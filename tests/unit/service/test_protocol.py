@@ -9,6 +9,7 @@ import pytest
 
 from service_support import run_service, wait_until
 from tellwhen.client import Client
+from tellwhen.service import Timeouts
 
 
 def is_disconnected(address, *parts, within=3.0, pause=0.0):
@@ -29,26 +30,24 @@ def is_disconnected(address, *parts, within=3.0, pause=0.0):
 
 
 @pytest.mark.slow
-def test_heads_of_requests_are_short_and_come_in_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("tellwhen.service.protocol.HEAD_TIMEOUT_SECONDS", 0.3)
+def test_heads_of_requests_are_short_and_come_in_time(tmp_path):
     whole = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n"
-    with run_service(tmp_path / "data") as address:
+    with run_service(tmp_path / "data", timeouts=Timeouts(head_seconds=0.3)) as address:
         assert is_disconnected(address)
         assert is_disconnected(address, b"GET /healthz HT")
         assert is_disconnected(address, whole)
         assert is_disconnected(address, whole + b"\r\n" + whole)  # the second of two
         assert not is_disconnected(address, whole + b"\r\n", within=1.0)  # it may go on
-        monkeypatch.setattr("tellwhen.service.protocol.HEAD_TIMEOUT_SECONDS", 30.0)
+    with run_service(tmp_path / "data") as address:
         assert is_disconnected(address, whole, *[b"x-y: " + b"z" * 8_000 + b"\r\n"] * 20)
         assert is_disconnected(address, b"GET /" + b"z" * 100_000)
         with Client(address) as client:  # a large body beside a short head
             client.add("a", "x = 1", payload={"long": "z" * 500_000})
 
 
-def test_what_is_no_request_does_not_keep_a_connection_open(tmp_path, monkeypatch):
-    monkeypatch.setattr("tellwhen.service.protocol.HEAD_TIMEOUT_SECONDS", 0.4)
+def test_what_is_no_request_does_not_keep_a_connection_open(tmp_path):
     whole = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n"
-    with run_service(tmp_path / "data") as address:
+    with run_service(tmp_path / "data", timeouts=Timeouts(head_seconds=0.4)) as address:
         assert is_disconnected(address, whole + b"\r\n", b"\r\n", pause=0.1)
         assert is_disconnected(address, whole + b"content-length: 1000\r\n\r\n", b"x", pause=0.1)
 
@@ -120,9 +119,8 @@ MATCH_HEAD = b"POST /v1/match HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: %d\
 
 
 @pytest.mark.slow
-def test_an_answer_may_take_longer_than_an_idle_connection_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr("tellwhen.service.serving.KEEP_ALIVE_SECONDS", 0.5)
-    with run_service(tmp_path / "data") as address, Client(address) as client:
+def test_an_answer_may_take_longer_than_an_idle_connection_stays(tmp_path):
+    with run_service(tmp_path / "data", timeouts=Timeouts(keep_alive_seconds=1)) as address, Client(address) as client:
         for number in range(12):
             client.add(number, "x = 1", payload={"long": "z" * 900_000})
         with connect(address, MATCH_HEAD.replace(b"connection: close\r\n", b"") + MATCH_BODY) as steady:
@@ -130,9 +128,8 @@ def test_an_answer_may_take_longer_than_an_idle_connection_stays(tmp_path, monke
 
 
 @pytest.mark.slow
-def test_who_does_not_read_an_answer_is_cut_off(tmp_path, monkeypatch):
-    monkeypatch.setattr("tellwhen.service.protocol.READ_TIMEOUT_SECONDS", 0.4)
-    with run_service(tmp_path / "data") as address, Client(address) as client:
+def test_who_does_not_read_an_answer_is_cut_off(tmp_path):
+    with run_service(tmp_path / "data", timeouts=Timeouts(send_seconds=0.4)) as address, Client(address) as client:
         for number in range(12):
             client.add(number, "x = 1", payload={"long": "z" * 900_000})
         whole = 12 * 900_000
@@ -150,9 +147,8 @@ def test_who_does_not_read_an_answer_is_cut_off(tmp_path, monkeypatch):
         kept.close()
 
 
-def test_a_listener_that_does_not_read_is_cut_off(tmp_path, monkeypatch):
-    monkeypatch.setattr("tellwhen.service.protocol.READ_TIMEOUT_SECONDS", 0.4)
-    with run_service(tmp_path / "data") as address, Client(address) as client:
+def test_a_listener_that_does_not_read_is_cut_off(tmp_path):
+    with run_service(tmp_path / "data", timeouts=Timeouts(send_seconds=0.4)) as address, Client(address) as client:
         client.add("a", "x = 1")
         with connect(address, b"GET /v1/live HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"):
             wait_until(lambda: client.get_stats()["listeners"] == 1)

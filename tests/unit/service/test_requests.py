@@ -8,12 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 
-from service_support import expect_error, run_service, wait_until
+from service_support import expect_error, expect_success, make_test_client, run_service, wait_until
 from tellwhen.client import Client
-from tellwhen.service import Limits
+from tellwhen.service import Limits, Timeouts
 from tellwhen.service.listeners import ListenerRegistry
 from tellwhen.service.match_timing import MatchTiming
-from tellwhen.service.requests import INLINE_SECONDS_MAX, RequestRunner
+from tellwhen.service.requests import RequestRunner
+
+MATCH_IN_THREADS = Timeouts(inline_match_seconds=0.0)
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
@@ -26,8 +28,8 @@ def test_an_id_that_is_no_integer(client, method):
     expect_error(client.request(method, "/v1/subscriptions/5?id_type=float", json=body), 422, "MalformedRequest")
 
 
-def test_matching_goes_on_beside_the_loop_where_it_takes_long(twins, monkeypatch):
-    client, index, _, events = twins
+def test_matching_goes_on_beside_the_loop_where_it_takes_long(tmp_path, twins, monkeypatch):
+    _, index, rows, events = twins
     run_in_thread = RequestRunner.run_in_thread
     asked = []
 
@@ -36,9 +38,12 @@ def test_matching_goes_on_beside_the_loop_where_it_takes_long(twins, monkeypatch
         return await run_in_thread(runner, run, *pool)
 
     monkeypatch.setattr(RequestRunner, "run_in_thread", count_call)
-    monkeypatch.setattr("tellwhen.service.requests.INLINE_SECONDS_MAX", 0.0)
-    assert INLINE_SECONDS_MAX > 0
-    with ThreadPoolExecutor(4) as pool:
+    with (
+        make_test_client(tmp_path / "data", timeouts=MATCH_IN_THREADS) as client,
+        ThreadPoolExecutor(4) as pool,
+    ):
+        expect_success(client.post("/v1/subscriptions", json={"subscriptions": rows}))
+        asked.clear()
         answers = list(pool.map(lambda event: client.post("/v1/publish", json={"event": event}).json(), events))
     assert [answer["matches"] for answer in answers] == [index.match(event) for event in events]
     assert len(asked) == len(events)
@@ -54,7 +59,7 @@ def test_matching_that_takes_long_is_done_in_a_thread_until_it_is_quick_again():
             pass
 
     async def run():
-        for seconds, count in ((0.0, 100), (4 * INLINE_SECONDS_MAX, 40), (0.0, 200)):
+        for seconds, count in ((0.0, 100), (4 * Timeouts().inline_match_seconds, 40), (0.0, 200)):
             for _ in range(count):
                 await runner.match_inline_or_in_thread(timing, 100, lambda: match(seconds))  # noqa: B023
         await runner.match_inline_or_in_thread(timing, 100_000, lambda: match(0.0))
@@ -69,10 +74,9 @@ def test_matching_that_takes_long_is_done_in_a_thread_until_it_is_quick_again():
 
 def test_publishing_goes_on_beside_requests_that_take_long(tmp_path, monkeypatch):
     """More of them than there are threads."""
-    monkeypatch.setattr("tellwhen.service.requests.INLINE_SECONDS_MAX", 0.0)
     released = threading.Event()
     monkeypatch.setattr("tellwhen.service.answers.explain", lambda *_: {"value": released.wait(20)})
-    with run_service(tmp_path / "data") as address, Client(address) as client:
+    with run_service(tmp_path / "data", timeouts=MATCH_IN_THREADS) as address, Client(address) as client:
         client.add("a", "x = 1")
         waiting = [threading.Thread(target=explain_in_client, args=(address,)) for _ in range(8)]
         for one in waiting:

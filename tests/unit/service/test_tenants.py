@@ -7,14 +7,12 @@ import httpx2
 import pytest
 
 import tellwhen as tw
-from service_support import expect_error, make_bearer, run_service, wait_until
+from service_support import CHECK_KEYS_AT_ONCE, expect_error, make_bearer, run_service, wait_until
 from tellwhen.client import Client
 from tellwhen.errors import FormatError
 from tellwhen.service import Keys, Limits, create_app, run_in_background
 from tellwhen.service.keys import ROLES
 from tellwhen.service.tenants import Tenants
-
-pytestmark = pytest.mark.usefixtures("reload_keys_at_once")
 
 
 def test_tenants_share_nothing(guarded):
@@ -109,8 +107,7 @@ def test_folders_that_cannot_be_used(tmp_path):
         Tenants(Path("/proc/nowhere"), keys, Limits())
 
 
-def test_a_tenant_that_cannot_be_opened_is_told_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("tellwhen.service.keys.RELOAD_INTERVAL_SECONDS", 0.0)
+def test_a_tenant_that_cannot_be_opened_is_told_so(tmp_path):
     folder = tmp_path / "data"
     keys = Keys(folder / "keys.json")
     keys.add("acme", ["read"], "acme")
@@ -118,7 +115,7 @@ def test_a_tenant_that_cannot_be_opened_is_told_so(tmp_path, monkeypatch):
         pass
     keys.remove("acme")
     keys.add("other", ["read"])
-    with run_service(folder, engine="atree") as address:
+    with run_service(folder, engine="atree", timeouts=CHECK_KEYS_AT_ONCE) as address:
         late = keys.add("late", ["read"], "acme")
         before = None
         for number in range(30):

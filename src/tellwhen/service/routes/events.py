@@ -128,4 +128,4 @@ def add_event_routes(app: FastAPI, runner: RequestRunner) -> None:
             await runner.run_in_thread(lambda _: answers.group_ids_by_subscriber(tenant.index, []))
         listener = Listener(subscriber, [parse_id(text, id_type) for text in id or ()])
         remove_listener = tenant.listeners.add(listener, filter)
-        return EventStream(listener, remove_listener, request.state.has_access)
+        return EventStream(listener, remove_listener, request.state.has_access, runner.timeouts)

@@ -13,10 +13,11 @@ import weakref
 import pytest
 
 import tellwhen as tw
-from support import register_variant, set_thresholds, verify_index, wait_for_upkeep
+from support import limit_index, register_variant, set_thresholds, verify_index, wait_for_upkeep
 from tellwhen.engines.auto.engine import Auto, AutoLimits
 from tellwhen.engines.auto.segments import MERGE_RATIO, count_groups_to_merge
 from tellwhen.engines.auto.upkeep import Merge
+from tellwhen.index.limits import CompactionLimits
 from tellwhen.index.maintenance import background
 from tellwhen.index.maintenance.compaction import Compaction
 from tellwhen.index.shard import Shard
@@ -205,7 +206,6 @@ def test_many_at_a_time_are_indexed_at_once(registry):
 @pytest.mark.parametrize("count", [49, 50, 51])
 def test_a_store_that_was_filled_from_elsewhere_is_indexed_whatever_its_size(monkeypatch, registry, count):
     """The engine indexes many at once by itself, the shard has it index the others."""
-    monkeypatch.setattr("tellwhen.index.shard.INDEX_AT_ONCE", 50)
     set_thresholds(monkeypatch, pending=1)
     auto = register_variant(Auto, limits=AutoLimits(index_at_once=50))
     shard = make_filled_shard(auto, ((i, f"x = {i % 3}") for i in range(count)))
@@ -218,12 +218,11 @@ def make_filled_shard(engine, subscriptions):
     shard = Shard.empty(engine, Schema())
     shard.store.attributes = source.store.attributes
     copy_subscriptions(shard, source, source.store.find_alive())
-    shard.index_all()
+    shard.index_all(index_at_once=50)
     return shard
 
 
 def test_so_is_what_is_over_the_budget_of_a_named_engine(monkeypatch):
-    monkeypatch.setattr("tellwhen.index.shard.INDEX_AT_ONCE", 50)
     monkeypatch.setattr(Auto, "limits", AutoLimits(index_at_once=50))
     set_thresholds(monkeypatch, pending=1)
     too_complex = " AND ".join(f"(a{k} = 1 OR b{k} = 2)" for k in range(20))
@@ -308,12 +307,14 @@ def pause_compactions(monkeypatch):
     go_on.release(1000)
 
 
-def sparse(monkeypatch, engine="auto"):
+BackgroundIndex = limit_index(compaction=CompactionLimits(removed_slots_min=50, inline_subscriptions_max=0))
+"""Indexes that compact in the background, and soon."""
+
+
+def sparse(engine="auto"):
     """An index that is being compacted, and what it has."""
-    set_thresholds(monkeypatch, compact=50)
-    monkeypatch.setattr("tellwhen.index.state.COMPACTED_INLINE_MAX", 0)
     known = {i: tw.parse(f"x = {i % 7} AND s < 'word {i}'") for i in range(200)}
-    index = tw.Index(engine).add_many(known)
+    index = BackgroundIndex(engine).add_many(known)
     for i in range(0, 200, 3):
         index.remove(i)
         del known[i]
@@ -327,9 +328,9 @@ EVENTS = [{"x": i % 7, "s": f"word {i}", "t": f"other {i % 90}"} for i in range(
 
 
 @pytest.mark.parametrize("engine", ["auto", "betree", "counting"])
-def test_an_index_forgets_the_removed_while_others_go_on(engine, pause_compactions, monkeypatch):
+def test_an_index_forgets_the_removed_while_others_go_on(engine, pause_compactions):
     begun, go_on = pause_compactions
-    index, known = sparse(monkeypatch, engine)
+    index, known = sparse(engine)
     assert begun.acquire(timeout=60)
     before = index._shard
     for round_ in range(3):  # more than are caught up with at the end
@@ -354,9 +355,9 @@ def test_an_index_forgets_the_removed_while_others_go_on(engine, pause_compactio
     verify_index(index)
 
 
-def test_a_compaction_that_other_events_have_overtaken_is_made_again(pause_compactions, monkeypatch):
+def test_a_compaction_that_other_events_have_overtaken_is_made_again(pause_compactions):
     begun, go_on = pause_compactions
-    index, known = sparse(monkeypatch)
+    index, known = sparse()
     assert begun.acquire(timeout=60)
     index.optimize_for(EVENTS)
     go_on.release(100)
@@ -365,11 +366,11 @@ def test_a_compaction_that_other_events_have_overtaken_is_made_again(pause_compa
     assert index.profile.events == len(EVENTS)
 
 
-def test_a_compaction_that_another_one_has_overtaken_is_dropped(pause_compactions, monkeypatch):
+def test_a_compaction_that_another_one_has_overtaken_is_dropped(pause_compactions):
     begun, go_on = pause_compactions
-    index, known = sparse(monkeypatch)
+    index, known = sparse()
     assert begun.acquire(timeout=60)
-    monkeypatch.setattr("tellwhen.index.state.COMPACTED_INLINE_MAX", 10_000)
+    index._contents.compaction_limits = CompactionLimits(removed_slots_min=50, inline_subscriptions_max=10_000)
     before = index._shard
     index.remove(2)  # it is compacted within the change
     del known[2]
@@ -380,10 +381,8 @@ def test_a_compaction_that_another_one_has_overtaken_is_dropped(pause_compaction
     check_matches(wait_for_upkeep(index), known, EVENTS)
 
 
-def test_compaction_in_the_background_needs_no_texts(monkeypatch):
-    set_thresholds(monkeypatch, compact=50)
-    monkeypatch.setattr("tellwhen.index.state.COMPACTED_INLINE_MAX", 0)
-    index = tw.Index("auto", texts=False, pending=10).add_many((i, f"x = {i % 3}") for i in range(300))
+def test_compaction_in_the_background_needs_no_texts():
+    index = BackgroundIndex("auto", texts=False, pending=10).add_many((i, f"x = {i % 3}") for i in range(300))
     for i in range(250):
         index.remove(i).add(1000 + i, "x = 1").remove(1000 + i)
     assert wait_for_upkeep(index).match({"x": 1}) == list(range(250, 300, 3))
@@ -406,11 +405,9 @@ def test_a_change_is_made_though_no_thread_can_be_started(monkeypatch, caplog):
 
 
 @pytest.mark.slow
-def test_an_id_is_found_while_another_thread_replaces_and_removes(monkeypatch):
-    set_thresholds(monkeypatch, compact=50)
-    monkeypatch.setattr("tellwhen.index.state.COMPACTED_INLINE_MAX", 0)
+def test_an_id_is_found_while_another_thread_replaces_and_removes():
     before = sys.getswitchinterval()
-    index = tw.Index("auto", pending=8).add("x", "v = 1").add_many({f"k{i}": f"a = {i}" for i in range(50)})
+    index = BackgroundIndex("auto", pending=8).add("x", "v = 1").add_many({f"k{i}": f"a = {i}" for i in range(50)})
     stop, wrong = threading.Event(), []
 
     def look():

@@ -16,4 +16,4 @@ def percolator():
 
 @pytest.fixture(scope="session")
 def fields(percolator):
-    return percolator.Fields.of(percolator.PROPERTIES)
+    return percolator.Fields.from_properties(percolator.PROPERTIES)

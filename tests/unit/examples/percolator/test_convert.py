@@ -228,7 +228,7 @@ def test_what_was_matched_wrongly(percolator, query, yes, no):
         "counter": {"type": "unsigned_long"},
         "seen": {"type": "date_nanos"},
     }
-    fields = percolator.Fields.of(properties)
+    fields = percolator.Fields.from_properties(properties)
     ((row,), _, remarks) = percolator.convert(fields, [{"_id": "x", "_source": {"query": query}}])
     index = tw.Index(schema=fields.schema()).add("x", row["expression"])
     assert not remarks

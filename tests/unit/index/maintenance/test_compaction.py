@@ -5,17 +5,17 @@ import random
 import pytest
 
 import tellwhen as tw
-from support import set_thresholds, wait_for_upkeep
+from support import limit_index, wait_for_upkeep
+from tellwhen.index.limits import CompactionLimits
 from tellwhen.index.maintenance.compaction import Compaction
 from tellwhen.testing.engine_checks import check_matches, random_event, random_expression
 
 pytestmark = pytest.mark.late
 
 
-def test_compaction_forgets_the_removed(engine, monkeypatch):
-    set_thresholds(monkeypatch, compact=20)
+def test_compaction_forgets_the_removed(engine):
     rng = random.Random(5)
-    index = tw.Index(engine)
+    index = limit_index(compaction=CompactionLimits(removed_slots_min=20))(engine)
     known = {}
     for step in range(30):
         for i in range(20):
@@ -68,10 +68,9 @@ def test_a_compaction_that_catches_up_keeps_payloads():
     assert kept == {id_: index.get_payload(id_) for id_ in index}
 
 
-def test_compaction_keeps_payloads(monkeypatch):
-    monkeypatch.setattr("tellwhen.index.shard.COMPACT_MIN", 10)
-    monkeypatch.setattr("tellwhen.index.state.COMPACTED_INLINE_MAX", 0)
-    index = tw.Index().add_many([(i, "x > 1", None, None, {"n": i}) for i in range(500)])
+def test_compaction_keeps_payloads():
+    compaction = CompactionLimits(removed_slots_min=10, inline_subscriptions_max=0)
+    index = limit_index(compaction=compaction)().add_many([(i, "x > 1", None, None, {"n": i}) for i in range(500)])
     before = index._shard
     index.remove_many(range(450))
     index.add("late", "x > 1", payload={"n": "late"})
@@ -104,10 +103,9 @@ class Known:
 
 
 @pytest.mark.parametrize("is_background", [False, True])
-def test_compaction_keeps_scores(is_background, monkeypatch):
-    if is_background:
-        monkeypatch.setattr("tellwhen.index.state.COMPACTED_INLINE_MAX", 0)
-    index, known = tw.Index(), Known()
+def test_compaction_keeps_scores(is_background):
+    compaction = CompactionLimits(inline_subscriptions_max=0) if is_background else CompactionLimits()
+    index, known = limit_index(compaction=compaction)(), Known()
     for i in range(9000):
         known.add(i, tw.parse(f"x > {i % 10}"), i % 13)
     index.add_many((i, e, known.scores[i], {"x": i}) for i, e in known.expressions.items())

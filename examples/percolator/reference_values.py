@@ -1,4 +1,4 @@
-"""What would Elasticsearch index of a value, and ask for by a constant? In another way than values.py and dates.py."""
+"""The values that Elasticsearch would index and look up, found in another way than in values.py and dates.py."""
 
 import datetime as dt
 import socket
@@ -8,15 +8,15 @@ from typing import Any
 from mapping import DATES, FLOATS, INTEGERS
 
 
-def indexed(given: Any, kind: str) -> Any:
-    """A value of a document: dates are text of equal length, and addresses are bytes."""
+def index_value(given: Any, kind: str) -> Any:
+    """Return a value of a document as indexed: dates are text of equal length, and addresses are bytes."""
     if kind in INTEGERS:
         return int(Fraction(str(given)))
-    return asked(given, kind)[0]
+    return expand_constant(given, kind)[0]
 
 
-def asked(given: Any, kind: str) -> tuple[Any, Any]:
-    """The least and the greatest that a constant of a query stands for."""
+def expand_constant(given: Any, kind: str) -> tuple[Any, Any]:
+    """Return the least and the greatest value that a constant of a query stands for."""
     if kind in DATES:
         return date_ends(str(given))
     if kind == "ip":
