@@ -111,7 +111,7 @@ def build_ilike(left: Term, operator: str, pattern: str, escape: str | None) -> 
 
 def build_in_networks(left: Term, is_negated: bool, networks: Sequence[str]) -> Expr:
     """Build `IN CIDR` or `NOT IN CIDR`: an IP address belongs to one of the networks, or to none."""
-    ends = [_get_network_ends(text) for text in networks]
+    ends = [get_network_ends(text) for text in networks]
     if is_negated and len(ends) > 1:
         # Several NOT BETWEENs would be true for a list in which a different address is outside of each network.
         inside = build_call("in_networks", left, *map(Literal, networks))
@@ -120,7 +120,8 @@ def build_in_networks(left: Term, is_negated: bool, networks: Sequence[str]) -> 
     return _connect(Or, [build_term_predicate(address, operator, pair) for pair in ends], is_negated)
 
 
-def _get_network_ends(text: Any) -> tuple[str, str]:
+def get_network_ends(text: Any) -> tuple[str, str]:
+    """Return the first and the last address of a network; raise ExpressionError if the text is none."""
     ends = parse_network(text) if isinstance(text, str) else None
     if ends is None:
         raise ExpressionError(f"expected a network of IP addresses such as '10.0.0.0/8', found {abbreviate(text)}")

@@ -5,6 +5,7 @@ Precedence, tightest first: terms (`term_parser.py`), predicates, NOT, AND, XOR 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from tellwhen.language.comparisons import (
     build_in,
     build_in_networks,
     build_term_predicate,
+    get_network_ends,
 )
 from tellwhen.language.predicates import build_has, build_predicate
 from tellwhen.language.term_parser import TermParser
@@ -38,6 +40,9 @@ PREDICATE_KEYWORDS = frozenset(
 LITERAL_KEYWORDS = frozenset(["TRUE", "FALSE", "NULL"])
 CONSTANT_START = frozenset("'0123456789")
 """First characters of most constants."""
+
+THOUSANDS_PATTERN = re.compile(r"([0-9]{1,3}(?:,[0-9]{3})+)(?![0-9]).*", re.DOTALL)
+"""A number with commas between groups of three digits, and what follows it."""
 
 NON_BOOLEAN_FUNCTIONS = frozenset(
     ["abs", "address", "date_part", "length", "lower", "round", "substr", "upper", *TERM_OPERATORS]
@@ -87,7 +92,7 @@ def parse_term(text: str) -> Term:
         operator = parser.tokens[parser.index]
         parser.index += 1
         term = Call(operator, (term, parser.parse_term()))
-    parser.expect("", "the end")
+    parser.expect("", "the end of the expression")
     return term
 
 
@@ -148,8 +153,8 @@ class _ExpressionParser(TermParser):
                 return operands[0]
             keyword = find_keyword(token)
             if keyword not in CONNECTIVES:
-                hint = "; write AND" if token[:1] == "&" else ""
-                self.fail(f"expected AND, OR, XOR, XNOR or {closing or 'the end'}, found {describe_token(token)}{hint}")
+                end = f'"{closing}"' if closing else "the end of the expression"
+                self.fail(f"expected AND, OR, XOR, XNOR or {end}, found {describe_token(token)}{self._suggest_fix()}")
             precedence = PRECEDENCE[keyword]
             depth -= self._reduce(operands, operators, indexes, precedence + 1)
             # Equal operators stay on the stack, so that a chain of n operands becomes one node in one step.
@@ -158,6 +163,19 @@ class _ExpressionParser(TermParser):
             operators.append(keyword)
             indexes.append(self.index)
             self.index += 1
+
+    def _suggest_fix(self) -> str:
+        """Return how to write what the next token, which is no connective, probably means."""
+        token = self.tokens[self.index]
+        if token[:1] == "&":
+            return "; write AND"
+        if token == "," and self.tokens[self.index - 1].isdigit():
+            groups = THOUSANDS_PATTERN.fullmatch("".join(self.tokens[self.index - 1 : self.index + 6]))
+            if groups is not None:
+                return f"; write numbers without a thousands separator: {groups[1].replace(',', '')}"
+        if token and self.follows_string():
+            return "; a quote inside a string is written ''"
+        return ""
 
     def _reduce(self, operands: list[Expr], operators: list[str], indexes: list[int], precedence: int) -> int:
         """Apply the operators on the stack of at least this precedence; return how many of them were NOT."""
@@ -205,7 +223,7 @@ class _ExpressionParser(TermParser):
         """Parse an operand of a connective: a whole predicate or a Boolean constant."""
         tokens, start = self.tokens, self.index
         if not token:
-            self.fail("expected an attribute, NOT or (, found the end of the text")
+            self.fail('expected an attribute, NOT or "(", found the end of the text')
         following = tokens[start + 1]
         if (keyword is None or keyword not in LITERAL_KEYWORDS) and (token[0].isalpha() or token[0] in '_"'):
             operator = COMPARISON_SYMBOLS.get(following)
@@ -242,7 +260,7 @@ class _ExpressionParser(TermParser):
             self.index += 1
             if token == "=" and (order := self.tokens[self.index]) in (">", "<"):
                 self.index -= 1
-                self.fail(f"expected {order}=, found ={order}")
+                self.fail(f'expected "{order}=", found "={order}"')
             right = self._parse_right_side()
             if isinstance(left, str) and not isinstance(right, Term):
                 return Predicate(left, operator, right)  # type: ignore[arg-type]
@@ -277,7 +295,7 @@ class _ExpressionParser(TermParser):
                 else build_term_predicate(left, operator_of_null, None)
             )
         if token == "==":
-            self.fail("expected =, found ==")
+            self.fail('expected "=", found "=="')
         return self._build_bare_condition(left)
 
     def _build_bare_condition(self, left: str | Term) -> Expr:
@@ -287,7 +305,7 @@ class _ExpressionParser(TermParser):
         if isinstance(left, Literal):
             if left.value is None or isinstance(left.value, bool):
                 return Truth(left.value)
-            self.fail(f"expected an operator after {left.text}, found {describe_token(self.tokens[self.index])}")
+            self.fail(f"{left.text} is not a condition; compare it with an attribute")
         if isinstance(left, Call) and left.function in NON_BOOLEAN_FUNCTIONS:
             self.fail(f"expected an operator: {left.text} is not Boolean, compare it with a value")
         assert isinstance(left, Name | Call | AnyMember)
@@ -313,7 +331,13 @@ class _ExpressionParser(TermParser):
     def _parse_text_operand(self, left: str | Term, operator: str) -> Expr:
         if self.accept("NULL"):
             return UNDEFINED
-        return self._build_predicate(left, operator, self.read_string(operator))
+        start = self.index
+        operand = self.read_string(operator)
+        try:
+            return self._build_predicate(left, operator, operand)
+        except (ExpressionError, LimitError) as error:
+            self.index = start  # the operand, such as a wrong regular expression
+            self.fail(str(error))
 
     def _build_predicate(self, left: str | Term, operator: str, operand: Any) -> Expr:
         return (
@@ -339,16 +363,22 @@ class _ExpressionParser(TermParser):
             )
         if self.tokens[self.index] != "(" and self.accept("CIDR"):
             return self._parse_networks(left, is_negated)
-        items = self._parse_list()
+        items = self._parse_list(f"{negation}IN")
         if isinstance(left, str) and items and _has_only_constants(items):
             return _build_list_predicate(left, negation + keyword, items)
         return build_in(_convert_name(left), is_negated, [_convert_constant(item) for item in items])
 
-    def _parse_list(self) -> list[Constant | Term]:
-        """Parse a list of constants and terms in parentheses."""
+    def _parse_list(self, operator: str) -> list[Constant | Term]:
+        """Parse a list of constants and terms in parentheses, after an operator, which an error names."""
         tokens = self.tokens
         items: list[Constant | Term] = []
-        self.expect("(")
+        if not self.accept("("):
+            constant = tokens[self.index + (tokens[self.index] == "[")]
+            example = constant if constant[:1] in CONSTANT_START and constant != "'" else "'a', 'b'"
+            self.fail(
+                f"{operator} takes a list in parentheses: {operator} ({example}); "
+                f"found {describe_token(tokens[self.index])}"
+            )
         if tokens[self.index] == ")":
             self.index += 1
             return items
@@ -358,7 +388,7 @@ class _ExpressionParser(TermParser):
             if token == ")":
                 self.index += 1
                 return items
-            self.expect(",", "a comma or )")
+            self.expect(",", 'a comma or ")"')
 
     def _parse_like(self, left: str | Term, operator: str, ignores_case: bool) -> Expr:
         if self.accept("NULL"):
@@ -374,13 +404,23 @@ class _ExpressionParser(TermParser):
         """Parse one network, or several in parentheses."""
         texts: list[str] = []
         if self.accept("("):
-            texts.append(self.read_string("CIDR"))
+            texts.append(self._read_network())
             while self.accept(","):
-                texts.append(self.read_string("CIDR"))
-            self.expect(")", "a comma or )")
+                texts.append(self._read_network())
+            self.expect(")", 'a comma or ")"')
         else:
-            texts.append(self.read_string("CIDR"))
+            texts.append(self._read_network())
         return build_in_networks(_convert_name(left), is_negated, texts)
+
+    def _read_network(self) -> str:
+        start = self.index
+        text = self.read_string("CIDR")
+        try:
+            get_network_ends(text)
+        except ExpressionError as error:
+            self.index = start
+            self.fail(str(error))
+        return text
 
     def _parse_has(self, left: str | Term) -> Expr:
         self.index += 1
@@ -389,7 +429,7 @@ class _ExpressionParser(TermParser):
                 break
         else:
             self.fail(f"expected ANY, ALL or NONE after HAS, found {describe_token(self.tokens[self.index])}")
-        items = self._parse_list()
+        items = self._parse_list(f"HAS {keyword}")
         if not isinstance(left, str) or not _has_only_constants(items):
             self.fail(f"HAS {keyword} takes an attribute and a list of constants")
         return build_has(left, keyword, items)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
 import re2
 
-from tellwhen.errors import ExpressionError
+from tellwhen.errors import ExpressionError, abbreviate
 
 
 def make_options(memory_bytes: int = 8 << 20) -> Any:
@@ -27,7 +28,16 @@ def compile_pattern(pattern: str) -> Any:
     except re2.error as error:
         reason = error.args[0]
         text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        raise ExpressionError(f"MATCHES requires an RE2 regular expression: {text}") from None
+        raise ExpressionError(f"{abbreviate(pattern)} is not a regular expression: {_explain(text, pattern)}") from None
+
+
+def _explain(reason: str, pattern: str) -> str:
+    """Return the reason why RE2 rejects a pattern; name a feature of other libraries that RE2 does not have."""
+    if reason.startswith("invalid perl operator: (?"):
+        return "RE2 has no lookbehind" if "(?<" in reason else "RE2 has no lookahead"
+    if re.fullmatch(r"invalid escape sequence: \\[1-9]", reason):
+        return "RE2 has no backreferences"
+    return reason.removesuffix(f": {pattern}")
 
 
 def has_match(pattern: str, text: str) -> bool:

@@ -11,6 +11,7 @@ from tellwhen.language import limits
 from tellwhen.language.ast import Expr
 from tellwhen.language.comparisons import build_call
 from tellwhen.language.functions import CAST_TYPES, FUNCTION_ALIASES, TYPE_BY_SQL_NAME
+from tellwhen.language.literals import format_name
 from tellwhen.language.terms import LACKS, SUM, TERM_OPERATORS, AnyMember, Call, Literal, Name, Term
 from tellwhen.language.tokens import TokenReader, describe_token, find_keyword
 
@@ -83,6 +84,9 @@ class TermParser(TokenReader):
         """Parse the expression in brackets after the name of a list of objects."""
         start = self.index
         self.index += 1
+        position_index = self.index + (self.tokens[self.index] == "-")
+        if self.tokens[position_index].isdigit() and self.tokens[position_index + 1] == "]":
+            self.fail(f"{format_name(name)}[...] takes a condition on members, not a position")
         expression = self.parse_expression("]")
         try:
             return AnyMember(name, expression)
@@ -108,9 +112,10 @@ class TermParser(TokenReader):
             args = [self.parse_term()]
             while self.accept(","):
                 args.append(self.parse_term())
-            self.expect(")", "a comma or )")
-        name = token.lower()
-        return self._build_call(FUNCTION_ALIASES.get(name, name), args, start)
+            self.expect(")", 'a comma or ")"')
+        name = FUNCTION_ALIASES.get(token.lower(), token.lower())
+        # Of two arguments of date_part, only the first one can be wrong.
+        return self._build_call(name, args, start + 2 if name == "date_part" and len(args) == 2 else start)
 
     def _build_call(self, function: str, args: list[Term], start: int) -> Term:
         try:

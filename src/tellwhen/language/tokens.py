@@ -9,9 +9,10 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, NoReturn
 
-from tellwhen.errors import ParseError
+from tellwhen.errors import ParseError, abbreviate
 from tellwhen.language import limits
 from tellwhen.language.literals import NAME_PATTERN, RESERVED_KEYWORDS, is_plain_name
 from tellwhen.language.times import parse_timestamp
@@ -94,7 +95,7 @@ class TokenReader:
             self.fail("this string is never closed; a quote inside is written ''")
         if keyword is not None:
             self.fail(f'expected an attribute, found the keyword {keyword}; quote it to use it as a name: "{token}"')
-        expected = "an attribute, NOT or (" if self.index == 0 else "an attribute, a constant or ("
+        expected = 'an attribute, NOT or "("' if self.index == 0 else 'an attribute, a constant or "("'
         self.fail(f"expected {expected}, found {describe_token(token)}")
 
     # constants
@@ -167,8 +168,12 @@ class TokenReader:
             return normalize_constant(value, keyword)
         except (ValueError, OverflowError):
             self.index -= 1
-            example = "DATE '2026-01-31'" if keyword == "DATE" else "TIMESTAMP '2026-01-31 23:59:59.123456'"
-            self.fail(f"expected a {keyword} such as {example}")
+            if keyword == "DATE":
+                self.fail(f"{abbreviate(text)} is not a date: expected YYYY-MM-DD, such as DATE '2026-01-31'")
+            self.fail(
+                f"{abbreviate(text)} is not a timestamp: expected YYYY-MM-DD hh:mm:ss, with at most six digits of a "
+                "second, such as TIMESTAMP '2026-01-31 23:59:59.123456'"
+            )
 
     # expected tokens and errors
 
@@ -183,7 +188,8 @@ class TokenReader:
     def expect(self, expected: str, description: str = "") -> None:
         """Read the expected token or keyword; fail if another one is next."""
         if not self.accept(expected):
-            self.fail(f"expected {description or expected}, found {describe_token(self.tokens[self.index])}")
+            description = description or (expected if expected.isalpha() else f'"{expected}"')
+            self.fail(f"expected {description}, found {describe_token(self.tokens[self.index])}")
 
     def fail(self, message: str) -> NoReturn:
         """Raise ParseError at the position of the next token."""
@@ -191,23 +197,31 @@ class TokenReader:
             message = "comments with -- are not supported; to negate twice, write - -x"
         elif self.tokens[self.index] in CURLY_QUOTES:
             message = f"expected straight quotes, 'like this', found {self.tokens[self.index]}"
-        position = len(self.text)
-        for index, match in enumerate(TOKEN_PATTERN.finditer(self.text.rstrip())):
-            if index == self.index:
-                position = match.start(1)
-                break
-        raise ParseError(message, self.text, position)
+        raise ParseError(message, self.text, self._find_span(self.index)[0])
+
+    def follows_string(self) -> bool:
+        """Return whether a string ends directly before the next token, without white space between them."""
+        if not self.index or self.tokens[self.index - 1][:1] != "'":
+            return False
+        return self._find_span(self.index - 1)[1] == self._find_span(self.index)[0]
+
+    def _find_span(self, index: int) -> tuple[int, int]:
+        """Return the positions in the text where a token begins and ends."""
+        matches = TOKEN_PATTERN.finditer(self.text.rstrip())
+        match = next(islice(matches, index, None), None)
+        return match.span(1) if match is not None else (len(self.text), len(self.text))
 
 
 CURLY_QUOTES = frozenset("‘’“”‚„«»`´")
 
 
 def describe_token(token: str) -> str:
-    """Return a token as text for an error, shortened."""
+    """Return a token as text for an error, shortened, and in quotes unless it has quotes itself."""
     if not token:
         return "the end of the text"
     if token == "'":
         return "a string that is never closed"
     if not token.isprintable():
         return ascii(token) if len(token) < 20 else "a long token"
-    return token if len(token) <= 40 else token[:37] + "..."
+    shortened = token if len(token) <= 40 else token[:37] + "..."
+    return shortened if token[0] in "'\"" else f'"{shortened}"'
