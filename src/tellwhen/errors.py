@@ -71,6 +71,11 @@ def abbreviate(value: object, length: int = 60) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
+def describe_value(value: object) -> str:
+    """Return the type and the abbreviated repr of a value for a message, such as `the int 5`."""
+    return f"the {type(value).__name__} {abbreviate(value)}"
+
+
 def find_similar(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
     """Return the candidate that is spelt most like `name`; None if no similarity reaches `cutoff`, of at most 1."""
     matches = get_close_matches(name, list(candidates), 1, cutoff)

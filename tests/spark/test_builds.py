@@ -98,7 +98,7 @@ def test_damage_is_found(spark, tmp_path, victim):
     with pytest.raises(Exception, match="is damaged: its checksum is wrong"):
         tws.match(make_events(spark, {"x": "one"}), path).collect()
     shutil.rmtree(directory)
-    with pytest.raises(Exception, match=f"no index in .*{victim}"):
+    with pytest.raises(Exception, match=f"no directory .*{victim}"):
         tws.match(make_events(spark, {"x": "one"}), path).collect()
 
 

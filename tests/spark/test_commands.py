@@ -107,8 +107,8 @@ def test_messy_files_match_as_they_do_without_spark(tmp_path, monkeypatch):
     assert "of a wrong type" in there.stderr
     for arguments, message in (
         (["match", "there", "nothing.jsonl"], "nothing.jsonl: No such file"),
-        (["match", "there", "events.csv", "--event-id", "no"], "no column no"),
-        (["match", "there", "events.jsonl", "--event-id", "no"], "no event has no, which --event-id names"),
+        (["match", "there", "events.csv", "--event-id", "no"], "there is no column 'no'"),
+        (["match", "there", "events.jsonl", "--event-id", "no"], "no event has an attribute 'no'"),
         (["match", "there", "events.jsonl", "-o", "rules.csv"], "rules.csv exists"),
         (["validate", "nothing.csv"], "nothing.csv: No such file"),
     ):

@@ -73,7 +73,7 @@ def test_payloads_from_raw_rows_through_updates(spark, tmp_path):
         [*SUBSCRIPTIONS, ("bad", "x > 2", "[1]")], "id string, expression string, payload string"
     )
     subs, quarantined = tws.ingest(raw)
-    assert [(row.id, "a payload is a mapping" in row.reason) for row in quarantined.collect()] == [("bad", True)]
+    assert [(row.id, "the payload must be a mapping" in row.reason) for row in quarantined.collect()] == [("bad", True)]
     tws.build(subs, tmp_path / "i", shards=2)
     index = tw.Index.load(tmp_path / "i")
     assert {id_: index.get_payload(id_) for id_ in index} == {

@@ -116,7 +116,7 @@ def test_scores_from_raw_rows_to_the_result_and_through_updates(spark, tmp_path)
     assert reasons["i"] == "the score is not a number"
     assert reasons["c"] == "the score is not a number"
     assert "can be compared" in reasons["d"]
-    assert "no attribute z to weigh" in reasons["e"]
+    assert "weights name 'z'" in reasons["e"]
     assert reasons["f"] == "the weights are not a map from attributes to numbers"
     assert (faulty["e"].score, faulty["e"].weights, faulty["g"].score) == (1.0, {"z": 1.0}, -1e4)
     path = str(tmp_path / "index")
@@ -144,7 +144,7 @@ def test_scores_from_raw_rows_to_the_result_and_through_updates(spark, tmp_path)
         ),
         ("score string", "1", "not numbers; ingest"),
         ("weights int", 1, "must be map<string,double>"),
-        pytest.param("weights map<string,double>", {"y": 1.0}, "no attribute y to weigh", marks=pytest.mark.slow),
+        pytest.param("weights map<string,double>", {"y": 1.0}, "weights name 'y'", marks=pytest.mark.slow),
     ],
 )
 def test_bad_scores_stop_a_build(spark, tmp_path, kind, value, message):

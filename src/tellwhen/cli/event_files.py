@@ -72,7 +72,7 @@ def read_events(
     path : str
         File of events, or `-` for the standard input.
     format_name : str, optional
-        Format, if the suffix of the path does not say it.
+        Format, if the name of the file does not tell it.
     quarantine : list of Rejected, optional
         Collects faulty lines. Without it, the first faulty line is an error.
     exact_names : container of str
@@ -197,7 +197,7 @@ def _parse_lines(path: str, first: int, block: bytes, quarantine: Quarantine, id
             try:
                 event = parse_json_object(path, number + 1, line)
                 if id_name is not None and event.get(id_name) is None and flatten(event).get(id_name) is None:
-                    raise EventError(f"{path}, line {number + 1}: the event has no {id_name}, which --event-id names")
+                    raise EventError(f"{path}, line {number + 1}: {_describe_missing_id(id_name)}")
                 events.append(event)
                 numbers.append(number)
             except EventError as error:
@@ -205,6 +205,10 @@ def _parse_lines(path: str, first: int, block: bytes, quarantine: Quarantine, id
                     raise
                 quarantine.append(Rejected(None, line.decode(errors="replace").strip(), None, str(error)))
     return EventBatch(events, np.array(numbers, dtype=np.int64))
+
+
+def _describe_missing_id(id_name: str) -> str:
+    return f"the event has no attribute {id_name!r} (--event-id {id_name})"
 
 
 def _read_csv_events(path: str, lines: IO[str], quarantine: Quarantine, id_name: str | None) -> Iterator[EventBatch]:
@@ -217,7 +221,7 @@ def _read_csv_events(path: str, lines: IO[str], quarantine: Quarantine, id_name:
                     None,
                     json.dumps(cells),
                     None,
-                    f"{path}, row {number + 1}: the event has no {id_name}, which --event-id names",
+                    f"{path}, row {number + 1}: {_describe_missing_id(id_name)}",
                 )
                 for number, cells in rows
                 if not cells[id_name]

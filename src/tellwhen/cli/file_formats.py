@@ -129,7 +129,7 @@ def parse_json_object(path: str, line_number: int, line: str | bytes) -> dict[st
     except (ValueError, RecursionError) as error:
         is_formatted = str(line).strip(" b'\\n\r") in ("{", "[")
         hint = "; every line must be one object: `jq -c .` converts the file" if is_formatted else ""
-        raise EventError(f"{path}, line {line_number}: this is no JSON: {error}{hint}") from None
+        raise EventError(f"{path}, line {line_number}: not valid JSON: {error}{hint}") from None
     if not isinstance(value, dict):
         hint = "; every line must be one object: `jq -c '.[]'` converts an array" if isinstance(value, list) else ""
         raise EventError(f"{path}, line {line_number}: expected a JSON object, found {abbreviate(value)}{hint}")

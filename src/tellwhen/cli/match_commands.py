@@ -32,7 +32,7 @@ Events = Annotated[
 ]
 Output = Annotated[str, typer.Option("--output", "-o", help="A file for the result; - is the standard output.")]
 FormatOption = Annotated[
-    str | None, typer.Option("--format", help="Format of the events, if the suffix does not say it.")
+    str | None, typer.Option("--format", help="Format of the events, if the file name does not tell it.")
 ]
 OutFormat = Annotated[str | None, typer.Option("--output-format", help="jsonl, csv, parquet or arrow.")]
 EventId = Annotated[
@@ -48,7 +48,7 @@ Where = Annotated[
 EventQuarantine = Annotated[
     str | None,
     typer.Option(
-        "--quarantine", help="A file for lines that are no event or have no id; without it, such a line is an error."
+        "--quarantine", help="A file for lines that are not events or have no id; without it, such a line is an error."
     ),
 ]
 ATTRIBUTES_SHOWN, PREDICATES_SHOWN = 40, 10
@@ -77,12 +77,12 @@ def _print_summary(index: tw.Index, events: int, results: str) -> None:
     lines = [
         f"{name}: {pluralize(wrong, 'value')} of a wrong type{TIME_HINT if types[name] == 'time' else ''}"
         if name in types
-        else f"{name} has no value in {pluralize(wrong, 'event')}: a part is of a wrong type, or there is no result"
+        else f"{name}: no value, or one of a wrong type, in {pluralize(wrong, 'case')}"
         for name, wrong in stats["mismatches"].items()
     ]
     _print_first(lines)
     missing = [
-        f"none of the checked events has {name}{f'; did you mean {other}?' if other else ''}"
+        f"no sampled event has the attribute {name}{f'; did you mean {other}?' if other else ''}"
         for name, other in stats["unseen"].items()
     ]
     _print_first(sorted(missing, key=lambda line: "mean" not in line))
@@ -243,9 +243,11 @@ def parse_event(text: str) -> dict[str, Any]:
         text = Path(text[1:]).read_text(encoding="utf-8", errors="replace")
     try:
         event = json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        fail("the event is nested too deep")
+    except ValueError as error:
         is_file = len(text) < 256 and Path(text).is_file()
-        fail(f"{text} is a file: write @{text}" if is_file else f"an event is a JSON object, @file or -: {error}")
+        fail(f"{text} is a file: write @{text}" if is_file else f"the event is not valid JSON: {error}")
     if not isinstance(event, dict):
         fail(f"an event is a JSON object, not {text[:60]}")
     return event
@@ -300,7 +302,8 @@ def inspect(
     index: IndexPath,
     as_json: JsonOption = False,
     schema: Annotated[
-        bool, typer.Option("--schema", help="Write only the declared types, as --schema reads them.")
+        bool,
+        typer.Option("--schema", help="Print the declared types as JSON, in the format that `build --schema` reads."),
     ] = False,
 ) -> None:
     """Show sizes, attributes and the most expensive predicates of an index, and how its engine finds subscriptions.

@@ -99,7 +99,7 @@ class Session:
         try:
             self.event = json.loads(line)
         except ValueError as error:
-            return f"this is no JSON: {error}"
+            return f"the event is not valid JSON: {error}"
         ids = self.index.match(self.event or {})
         return "\n".join([pluralize(len(ids), "match", "matches"), *self._list_subscriptions(ids)])
 

@@ -113,7 +113,7 @@ def _read_json_rows(spark: SparkSession, path: str, address: str) -> DataFrame:
     for name in sorted(names - {*READ_COLUMNS}):
         err.print(f"column {name} is not read: {make_column_hint(name)}", markup=False)
     if "id" not in names or "expression" not in names:
-        raise FormatError(f"{path}: a subscription needs an id and an expression, found {', '.join(sorted(names))}")
+        raise FormatError(f"{path}: subscriptions lack id or expression; found {', '.join(sorted(names))}")
     is_object = F.json_object_keys(ATTRIBUTES).isNotNull()
     return lines.select(
         _extract_json_member(lines, "id").alias("id"),
@@ -146,7 +146,9 @@ def _read_events(spark: SparkSession, events: EventsFile) -> tuple[DataFrame, st
     elif kind == "csv":
         cells = spark.read.csv(address, **CSV)  # type: ignore[arg-type]
         if name is not None and name not in cells.columns:
-            raise FormatError(f"no column {name}, which --event-id names; columns: {', '.join(cells.columns)}")
+            raise FormatError(
+                f"there is no column {name!r} (--event-id {name}); the columns are: {', '.join(cells.columns)}"
+            )
         pairs = [part for column in cells.columns for part in (F.lit(column), F.col(f"`{column}`"))]
         filled = F.map_filter(F.create_map(*pairs), lambda _, value: value.isNotNull() & (value != ""))
         frame = cells.select(filled.alias(ATTRIBUTES))
@@ -175,7 +177,7 @@ def _extract_json_member(frame: DataFrame, name: str) -> Column:
     member = F.try_variant_get(F.try_parse_json(F.col(ATTRIBUTES)), path, "variant")
     kinds = {row[0] for row in frame.select(F.schema_of_variant(member)).distinct().collect()} - {None, "VOID"}
     if not kinds:
-        raise FormatError(f"no event has {name}, which --event-id names")
+        raise FormatError(f"no event has an attribute {name!r} (--event-id {name})")
     text = F.get_json_object(ATTRIBUTES, path)
     return text.cast("long") if kinds == {"BIGINT"} else text
 
@@ -262,4 +264,4 @@ def _write_results(
         write_batches(batches, *target)
     err.print(pluralize(rows.get["count"], "row"))
     if wrong.get["undefined"]:
-        err.print(f"{pluralize(wrong.get['undefined'], 'value')} of a wrong type, or events that are no JSON object")
+        err.print(f"{pluralize(wrong.get['undefined'], 'value')} of a wrong type, or events that are not JSON objects")

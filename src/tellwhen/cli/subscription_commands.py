@@ -25,7 +25,8 @@ from tellwhen.persistence.paths import resolve_path
 
 Files = Annotated[list[str], typer.Argument(help="Files of subscriptions; - is the standard input.")]
 FormatOption = Annotated[
-    str | None, typer.Option("--format", help="jsonl, csv, parquet, arrow or text, if the suffix does not say it.")
+    str | None,
+    typer.Option("--format", help="jsonl, csv, parquet, arrow or text, if the file name does not tell it."),
 ]
 SchemaOption = Annotated[Path | None, typer.Option("--schema", help='A JSON file of types: {"price": "float"}.')]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Reject attributes that the schema does not declare.")]
@@ -37,8 +38,12 @@ def read_schema_file(file: Path | None, strict: bool) -> tw.Schema:
             fail("--strict needs a --schema")
         return tw.Schema()
     try:
-        return tw.Schema(json.loads(file.read_text()), strict=strict)
+        types = json.loads(file.read_text())
     except (ValueError, RecursionError) as error:
+        fail(f'{file} is not a schema: expected one JSON object such as {{"price": "float"}}; {error}')
+    try:
+        return tw.Schema(types, strict=strict)
+    except ValueError as error:
         fail(f"{file}: {error}")
 
 

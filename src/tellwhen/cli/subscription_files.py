@@ -17,7 +17,7 @@ from tellwhen.cli.file_formats import (
 )
 from tellwhen.errors import ExpressionError, FormatError, TellwhenError, abbreviate
 from tellwhen.index.exchange import read_declared_types
-from tellwhen.index.subscriptions import COLUMNS, Rejected, iter_subscriptions
+from tellwhen.index.subscriptions import COLUMNS, NAMES_LENGTH_MAX, Rejected, iter_subscriptions
 from tellwhen.inspect.spelling import find_similar_name
 from tellwhen.language.schema import Schema
 
@@ -85,9 +85,11 @@ def _read_json_subscriptions(path: str, lines: IO[str], quarantine: Quarantine, 
             continue
         try:
             row = parse_json_object(path, number, line)
-            if any(name not in row for name in COLUMNS[:2]):
+            missing = [name for name in COLUMNS[:2] if name not in row]
+            if missing:
+                found = ", ".join(row)[:NAMES_LENGTH_MAX] or "an empty object"
                 raise ExpressionError(
-                    f"{path}, line {number}: a subscription needs an id and an expression, found {abbreviate(row)}"
+                    f"{path}, line {number}: the subscription lacks {' and '.join(missing)}; found {found}"
                 )
         except TellwhenError as error:
             if quarantine is None:

@@ -10,7 +10,7 @@ import numpy as np
 from tellwhen.compile.attributes import Attribute, Attributes
 from tellwhen.compile.domains import to_float_point, to_int_point, to_time_point
 from tellwhen.encode.computed import extend_event
-from tellwhen.errors import EventError, abbreviate
+from tellwhen.errors import EventError, abbreviate, describe_value
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Events
 from tellwhen.language import limits
 from tellwhen.language.schema import Schema
@@ -55,7 +55,7 @@ class EventEncoder:
     def add(self, event: Mapping[str, Any]) -> None:
         """Encode one event."""
         if type(event) is not dict and not isinstance(event, Mapping):
-            raise EventError(f"an event is a mapping from attribute names to values, not a {type(event).__name__}")
+            raise EventError(f"an event is a mapping from attribute names to values, not {describe_value(event)}")
         attributes = self._attributes
         if self._schema is not None:
             event = self._schema.read_event(flatten(event))

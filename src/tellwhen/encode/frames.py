@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
-from tellwhen.errors import EventError
+from tellwhen.errors import EventError, describe_value
 
 
 def to_table_or_dicts(events: Any) -> pa.Table | Iterable[Mapping[str, Any]]:
@@ -28,9 +28,12 @@ def to_table_or_dicts(events: Any) -> pa.Table | Iterable[Mapping[str, Any]]:
     if hasattr(kind, "collect") and hasattr(kind, "columns"):
         raise EventError("a lazy frame has no rows yet: pass what its collect() returns")
     if isinstance(events, Mapping | str | bytes) or not isinstance(events, Iterable):
-        raise EventError(
-            "events are a list of dicts or a table; put a single event into a list, or use match() or top_k()"
-        )
+        hint = ""
+        if isinstance(events, Mapping):
+            hint = "; put a single event into a list, or use match() or top_k()"
+        elif isinstance(events, str):
+            hint = "; to read a file, use pyarrow.parquet.read_table"
+        raise EventError(f"events must be a list of dicts or a table, not {describe_value(events)}{hint}")
     return events
 
 

@@ -163,7 +163,9 @@ def _read_id_column(table: pa.Table, name: str) -> pa.ChunkedArray:
             column = None
     if column is None:
         listed = ", ".join(names[:LISTED_NAMES_MAX]) or "none"
-        raise EventError(f"there is no column {name} for event_id; there are {listed}")
+        if get_only_map(table) is None:
+            raise EventError(f"event_id={name!r} is not a column of the table; its columns are: {listed}")
+        raise EventError(f"event_id={name!r} is not an attribute of any event; their attributes are: {listed}")
     if column.null_count:
         _raise_missing_id(column.is_null().to_numpy().argmax(), name)
     return column
@@ -191,7 +193,7 @@ def _find_column(table: pa.Table, name: str) -> pa.ChunkedArray | None:
 
 
 def _raise_missing_id(position: int, name: str) -> NoReturn:
-    raise EventError(f"event {position} has no {name}, which event_id names")
+    raise EventError(f"event {position} has no value of {name!r}, the attribute named by event_id")
 
 
 def _raise_unusable_column(name: str, column_type: pa.DataType) -> NoReturn:

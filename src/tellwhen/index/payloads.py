@@ -59,7 +59,7 @@ def encode_payload(payload: Any) -> str:
     if isinstance(payload, str):
         payload = _parse_json(payload)
     if not isinstance(payload, Mapping):
-        raise PayloadError(f"a payload is a mapping from names to values, or its JSON, not {abbreviate(payload)}")
+        raise PayloadError(_describe_wrong_payload(payload))
     for name in payload:
         if not isinstance(name, str):
             raise PayloadError(f"the names in a payload are strings, not {abbreviate(name)}")
@@ -93,7 +93,12 @@ def _parse_json(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
-        raise PayloadError(f"a payload in text is a JSON object, unlike {abbreviate(text)}: {error}") from None
+        reason = f": {error}" if text.lstrip().startswith("{") else ""
+        raise PayloadError(_describe_wrong_payload(text) + reason) from None
+
+
+def _describe_wrong_payload(payload: Any) -> str:
+    return f"the payload must be a mapping, or the text of a JSON object; found {abbreviate(payload)}"
 
 
 def _reject_constant(constant: str) -> Any:

@@ -476,5 +476,6 @@ def _parse_score_of(id_: Id, score: Any) -> float:
 
 
 def _make_duplicate_error(id_: Id, is_given_twice: bool = False) -> DuplicateId:
-    reason = f"{id_!r} is given twice" if is_given_twice else f"there is a subscription {id_!r} already"
-    return DuplicateId(f"{reason}; pass replace=True to replace it")
+    if is_given_twice:
+        return DuplicateId(f"the id {id_!r} occurs twice in this call; with replace=True the last one is kept")
+    return DuplicateId(f"there is a subscription {id_!r} already; pass replace=True to replace it")

@@ -11,7 +11,16 @@ import pyarrow as pa
 from tellwhen.compile.scores import NO_WORTH, Worth, parse_score, parse_weights
 from tellwhen.encode.columns import to_objects
 from tellwhen.encode.frames import to_table_or_dicts
-from tellwhen.errors import EventError, ExpressionError, ParseError, ScoreError, TellwhenError, abbreviate, find_similar
+from tellwhen.errors import (
+    EventError,
+    ExpressionError,
+    ParseError,
+    ScoreError,
+    TellwhenError,
+    abbreviate,
+    describe_value,
+    find_similar,
+)
 from tellwhen.index.ids import Id, validate_id
 from tellwhen.index.payloads import encode_payload
 from tellwhen.language.ast import Expr
@@ -68,6 +77,9 @@ class SubscriptionRow(NamedTuple):
 COLUMNS = SubscriptionRow._fields
 """The columns of a table of subscriptions; the first two are required."""
 
+NAMES_LENGTH_MAX = 200
+"""Characters of the keys of a dict that an error shows."""
+
 ROWS_PER_BATCH_MAX = 4_096
 """Rows of a table that are converted to Python objects together."""
 
@@ -98,7 +110,8 @@ def iter_subscriptions(source: Any) -> Iterator[Any]:
         return _iter_table(source)
     if isinstance(source, str | bytes) or not isinstance(source, Iterable):
         raise ExpressionError(
-            f"add_many takes a mapping, or pairs of an id and an expression, not {abbreviate(source)}"
+            "subscriptions must be a mapping from ids to expressions, a list of tuples (id, expression), or a table; "
+            f"found {describe_value(source)}"
         )
     return iter(source)
 
@@ -116,7 +129,19 @@ def read_subscription(row: Any) -> SubscriptionRow:
             return SubscriptionRow(*row)
     except TypeError:
         pass
-    raise ExpressionError(
+    raise ExpressionError(_explain_shape(row))
+
+
+def _explain_shape(row: Any) -> str:
+    """Return why a row is not a subscription."""
+    if isinstance(row, Mapping):
+        missing = [name for name in COLUMNS[:2] if name not in row]
+        if missing:
+            names = ", ".join(name if isinstance(name, str) else abbreviate(name) for name in row)
+            return f"a subscription lacks {' and '.join(missing)}; found {names[:NAMES_LENGTH_MAX] or 'an empty dict'}"
+        unknown = next(name for name in row if name not in COLUMNS)
+        return f"a subscription has the unknown key {abbreviate(unknown)}; allowed: {', '.join(COLUMNS)}"
+    return (
         "a subscription is a tuple of an id and an expression, perhaps followed by its score, its weights and its "
         f"payload, or a dict of these, not {abbreviate(row)}"
     )
@@ -166,8 +191,8 @@ def check_weights(expression: Expr, weights: Mapping[str, float] | None) -> None
         for name in weights:
             if name not in names:
                 similar = find_similar(name, names)
-                hint = f"; did you mean {similar}?" if similar else f"; it has {', '.join(names) or 'none'}"
-                raise ScoreError(f"its expression has no attribute {name} to weigh{hint}")
+                hint = f"did you mean {similar}?" if similar else f"its attributes are: {', '.join(names) or 'none'}"
+                raise ScoreError(f"weights name {abbreviate(name)}, which the expression does not use; {hint}")
 
 
 # Errors
@@ -237,8 +262,7 @@ def _iter_table(source: Any) -> Iterator[Any]:
     missing = [name for name in COLUMNS[:2] if name not in names]
     if missing:
         raise ExpressionError(
-            "a table of subscriptions has columns id and expression, and perhaps score, weights and payload; there is "
-            f"no {missing[0]}, but {', '.join(names) or 'none'}"
+            f"the table of subscriptions lacks the column {missing[0]!r}; its columns are: {', '.join(names) or 'none'}"
         )
     if isinstance(table, pa.Table):
         return _iter_arrow(table.select([name for name in COLUMNS if name in table.column_names]))

@@ -200,7 +200,7 @@ class _Compiled:
             ends = np.cumsum(form.lengths)
             conjunctions = np.split(form.predicates, ends)[:-1]  # the last part, after the last end, is empty
             if all(self._find_contradiction(part.tolist(), multivalued) is not None for part in conjunctions):
-                yield "no event with single values makes the expression true"
+                yield "the expression can only be true if an attribute has several values (a list)"
 
     def _get_code(self, slot: int) -> Any:
         subscriptions = self._snapshot.subscriptions
@@ -233,7 +233,7 @@ class _Compiled:
                 # Of two branches that cover each other, only the second one is redundant.
                 is_first_of_equals = place > number and self._covers(branch, other)
                 if place != number and not is_first_of_equals and self._covers(other, branch):
-                    yield f"{_join_predicates(branch)} is redundant: {_join_predicates(other)} covers it"
+                    yield f"{_join_predicates(branch)} can be deleted: {_join_predicates(other)} is true whenever it is"
                     break
 
     def _covers(self, wide: list[Predicate], narrow: list[Predicate]) -> bool:
@@ -307,7 +307,10 @@ def find_unguarded_exclusions(expression: Expr) -> Iterator[str]:
         elif is_negated and type(part) is Predicate and _is_exclusion(part) and part.attribute not in optional:
             exclusion = _shorten(f"NOT {format_predicate(part)}")
             total = _shorten(format_predicate(Predicate(part.attribute, "HAS NONE", part.constants)))
-            yield f"{exclusion} is undefined without {format_name(part.attribute)}; {total} is true then"
+            yield (
+                f"{exclusion} is undefined for events without {format_name(part.attribute)}; "
+                f"to match these, write {total}"
+            )
 
 
 def _shorten(text: str) -> str:

@@ -41,7 +41,7 @@ def rank_predicates(shard: Shard, limit: int) -> list[PredicateCost]:
     the operator.
     """
     if not isinstance(limit, int) or limit < 0:
-        raise ArgumentError(f"limit must be an integer of 0 or more, not {abbreviate(limit)}")
+        raise ArgumentError(f"limit must be a whole number of at least 0, not {abbreviate(limit)}")
     snapshot, typical = shard.store.snapshot(), shard.store.typical()
     predicates = snapshot.predicates
     subscriptions = np.bincount(

@@ -86,10 +86,18 @@ class ValidationReport(NamedTuple):
     def __str__(self) -> str:
         kinds: tuple[Kind, ...] = ("error", "warning", "hint")
         counts = ", ".join(pluralize(len(self.get_findings(kind)), kind) for kind in kinds)
-        lines = [f"{one.kind}: {one.location}: {one.reason}" for one in self.findings[:FINDINGS_SHOWN]]
+        lines = [_format_finding(one) for one in self.findings[:FINDINGS_SHOWN]]
         rest = len(self.findings) - FINDINGS_SHOWN
         more = [f"... and {rest:,} more: `findings` has all, on the command line --json"] if rest > 0 else []
         return "\n".join([f"{pluralize(self.subscriptions, 'subscription')}: {counts}", *lines, *more])
+
+
+def _format_finding(finding: Finding) -> str:
+    """Return a line about a finding. Without an id, the reason comes first, since it may name the file and the line."""
+    if finding.id is not None or finding.position is not None:
+        return f"{finding.kind}: {finding.location}: {finding.reason}"
+    is_shown = finding.location in finding.reason
+    return f"{finding.kind}: {finding.reason}" + ("" if is_shown else f": {finding.location}")
 
 
 ValidationReport.of = alias_method("ValidationReport.of", "get_findings")  # type: ignore[attr-defined]
@@ -129,9 +137,9 @@ def validate(
     4 subscriptions: 1 error, 2 warnings, 2 hints
     error: 'b', position 3: expected a constant or an attribute, found the end of the text
     warning: 'a': no single value of x makes the expression true
-    hint: 'c': NOT tag IN ('t') is undefined without tag; tag HAS NONE ('t') is true then
+    hint: 'c': NOT tag IN ('t') is undefined for events without tag; to match these, write tag HAS NONE ('t')
     warning: 'd': equivalent to subscription 'c'
-    hint: 'd': NOT tag IN ('t') is undefined without tag; tag HAS NONE ('t') is true then
+    hint: 'd': NOT tag IN ('t') is undefined for events without tag; to match these, write tag HAS NONE ('t')
     """
     if index is not None and not isinstance(index, Index):
         raise ArgumentError(f"index must be a tellwhen.Index, not {abbreviate(index)}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from tellwhen.errors import LimitError
+from tellwhen.errors import LimitError, describe_value
 from tellwhen.language import limits
 from tellwhen.language.values import Constant, Family, get_family
 
@@ -100,7 +100,8 @@ class Expr:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            "an expression has no truth value without an event; combine expressions with & | ^ ~, not and/or/not"
+            "an expression has no truth value without an event; combine expressions with & | ^ ~, not and/or/not; "
+            "use col('a').isin([...]) instead of in, and col('a').between(low, high) instead of low <= col('a') <= high"
         )
 
 
@@ -115,7 +116,7 @@ def as_expr(value: object) -> Expr:
     if as_predicate is not None:
         predicate: Expr = as_predicate()
         return predicate
-    raise TypeError(f"expected an expression, got a {type(value).__name__}; compare a column first: col('a') == 1")
+    raise TypeError(f"expected an expression, found {describe_value(value)}; compare a column first: col('a') == 1")
 
 
 class Predicate(Expr):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tellwhen.errors import ExpressionError, LimitError, ParseError
+from tellwhen.errors import ExpressionError, LimitError, ParseError, describe_value
 from tellwhen.language import limits
 from tellwhen.language.ast import And, Connective, Expr, Not, Operator, Or, Predicate, Truth, Xnor, Xor
 from tellwhen.language.comparisons import (
@@ -98,7 +98,7 @@ def parse_term(text: str) -> Term:
 
 def _validate_text(text: str, characters_max: int = limits.TEXT_CHARACTERS_MAX) -> str:
     if not isinstance(text, str):
-        raise ExpressionError(f"the text of an expression must be a str, not a {type(text).__name__}")
+        raise ExpressionError(f"the text of an expression must be a str, not {describe_value(text)}")
     if len(text) > characters_max:
         raise ParseError(f"an expression may have at most {characters_max} characters, this one has {len(text)}")
     if not text.isascii():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tellwhen.errors import ExpressionError, LimitError
+from tellwhen.errors import ExpressionError, LimitError, describe_value
 from tellwhen.language import limits
 from tellwhen.language.ast import Expr, as_expr
 from tellwhen.language.json import from_json
@@ -29,8 +29,10 @@ def read_expression(expression: ExpressionInput) -> tuple[Expr, str]:
         return parse(expression), expression
     try:
         expr = from_json(expression) if isinstance(expression, str | Mapping | bool) else as_expr(expression)
-    except TypeError as error:
-        raise ExpressionError(str(error)) from None
+    except TypeError:
+        raise ExpressionError(
+            f"the expression must be text, an Expr or a JSON mapping, not {describe_value(expression)}"
+        ) from None
     text = str(expr)
     if len(text) > limits.STORED_TEXT_CHARACTERS_MAX:
         raise LimitError(

@@ -25,6 +25,10 @@ FAMILY_BY_TYPE: dict[str, Family] = {
     "bool": "bool", "int": "number", "float": "number", "string": "string", "date": "time", "timestamp": "time",
 }  # fmt: skip
 
+TYPE_NAME_BY_CLASS: dict[type, TypeName] = {
+    bool: "bool", int: "int", float: "float", str: "string", dt.date: "date", dt.datetime: "timestamp",
+}  # fmt: skip
+"""Python's types, which callers may pass by mistake, and the types that they mean."""
 
 CONSTANT_EXAMPLES = {"date": "DATE '2026-01-31'", "timestamp": "TIMESTAMP '2026-01-31 12:30:00'"}
 """Examples of constants for error messages. Without its keyword, 2026-01-31 is a subtraction."""
@@ -73,9 +77,9 @@ class Schema:
         for attribute, type_ in self.types.items():
             validate_name(attribute)
             if not isinstance(type_, str) or type_ not in FAMILY_BY_TYPE:
-                raise SchemaError(
-                    f"{attribute}: unknown type {abbreviate(type_)}; the types are {', '.join(FAMILY_BY_TYPE)}"
-                )
+                name = TYPE_NAME_BY_CLASS.get(type_) if isinstance(type_, type) else None
+                hint = f"write the type as text: {name!r}" if name else f"the types are {', '.join(FAMILY_BY_TYPE)}"
+                raise SchemaError(f"{attribute}: unknown type {abbreviate(type_)}; {hint}")
         self.reads_times = any(FAMILY_BY_TYPE[type_] == "time" for type_ in self.types.values())
 
     @classmethod

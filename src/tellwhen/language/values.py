@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from tellwhen.errors import EventError, ExpressionError, abbreviate
+from tellwhen.errors import EventError, ExpressionError, abbreviate, describe_value
 from tellwhen.language import limits
 from tellwhen.language.times import EPOCH, MICROSECOND, has_day_unit, split_nanoseconds, to_nanoseconds
 
@@ -189,7 +189,7 @@ def flatten(event: Mapping[str, Any]) -> dict[str, Any]:
     If the event has both a dotted name and a nested object with the same member, the dotted name wins.
     """
     if not isinstance(event, Mapping):
-        raise EventError(f"an event is a mapping from attribute names to values, not a {type(event).__name__}")
+        raise EventError(f"an event is a mapping from attribute names to values, not {describe_value(event)}")
     flat: dict[str, Any] = {}
     pending: list[tuple[str, Mapping[Any, Any]]] = [("", event)]
     objects = 1

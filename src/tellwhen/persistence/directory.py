@@ -153,6 +153,10 @@ def _read_manifest(root: Path) -> dict[str, Any]:
     try:
         return read_json_file(root / MANIFEST, FORMAT)
     except (FileNotFoundError, NotADirectoryError):
+        if root.is_file():
+            raise FormatError(f"{root} is a file; pass the directory of an index") from None
+        if not root.is_dir():
+            raise FormatError(f"there is no directory {root}") from None
         hint = "; the indexes of a service are in tenants/<name>/index" if (root / "tenants").is_dir() else ""
         raise FormatError(f"there is no index in {root}: {MANIFEST} is missing{hint}") from None
 

@@ -187,7 +187,7 @@ def test_what_is_wrong_with_events_is_told():
     lines("odd.jsonl", [{"price": "12", "City": "Rome"}])
     told = run("match", "index", "odd.jsonl").stderr
     assert "price: 1 value of a wrong type" in told
-    assert "none of the checked events has city; did you mean City?" in told
+    assert "no sampled event has the attribute city; did you mean City?" in told
 
 
 @pytest.mark.usefixtures("work")
@@ -211,7 +211,7 @@ def test_the_shell():
         "4 subscriptions",
         "what is neither a command",
         "no subscription 'no'",
-        "no JSON",
+        "the event is not valid JSON",
     ):
         assert part in said, said
 
@@ -220,17 +220,20 @@ def test_the_shell():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["match", "nothing", "events.jsonl"], "there is no index in nothing"),
+        (["match", "nothing", "events.jsonl"], "there is no directory nothing"),
         (["match", "index", "nothing.jsonl"], "nothing.jsonl: No such file"),
         (["match", "index", "events.what"], "unknown suffix; pass"),
         (["match", "index", "events.jsonl", "--format", "xml"], "unknown format xml"),
-        (["match", "index", "broken.jsonl"], "broken.jsonl, line 2: this is no JSON"),
+        (["match", "index", "broken.jsonl"], "broken.jsonl, line 2: not valid JSON"),
         (["match", "index", "list.jsonl"], "list.jsonl, line 1: expected a JSON object"),
         (["match", "index", "half.parquet"], "half.parquet cannot be read as parquet"),
-        (["match", "index", "events.jsonl", "--event-id", "no"], "there is no column no for event_id"),
+        (
+            ["match", "index", "events.jsonl", "--event-id", "no"],
+            "event_id='no' is not a column of the table",
+        ),
         (["match", "index", "events.jsonl", "--where", "tenant"], "--where takes name=value"),
         (["match", "index", "events.jsonl", "-o", "no/where.csv"], "No such file or directory"),
-        (["match", "index", "latin.jsonl"], "latin.jsonl, line 2: this is no JSON"),
+        (["match", "index", "latin.jsonl"], "latin.jsonl, line 2: not valid JSON"),
         (["match", "index", "events.jsonl", "--spark", "local", "--count"], "--spark takes no --where"),
         (["build", "rules.jsonl", "-o", "x", "--spark", "local"], "--spark needs --quarantine"),
         (["validate", "rules.jsonl", "--against", "index", "--spark", "local"], "no --against"),
@@ -241,18 +244,21 @@ def test_the_shell():
         (["validate", "rules.jsonl", "--against", "index", "--strict"], "--strict needs a --schema"),
         (["top-k", "index", "events.jsonl", "-k", "0"], "k must be a whole number"),
         (["build", "columns.csv", "-o", "x"], "columns.csv needs a column id; its columns are a, b"),
-        (["build", "events.jsonl", "-o", "x"], "a subscription needs an id and an expression"),
-        (["build", "rules.jsonl", "rules.jsonl", "-o", "x"], "'cheap' is given twice"),
+        (["build", "events.jsonl", "-o", "x"], "events.jsonl, line 1: the subscription lacks expression; found id, "),
+        (["build", "rules.jsonl", "rules.jsonl", "-o", "x"], "the id 'cheap' occurs twice in this call"),
         (["build", "rules.jsonl", "-o", "x", "--engine", "nothing"], "there is no engine 'nothing'"),
-        (["build", "rules.jsonl", "-o", "x", "--schema", "broken.jsonl"], "broken.jsonl:"),
+        (
+            ["build", "rules.jsonl", "-o", "x", "--schema", "broken.jsonl"],
+            "broken.jsonl is not a schema",
+        ),
         (["build", "rules.jsonl", "-o", "x", "--strict"], "--strict needs a --schema"),
         (["build", "rules.jsonl", "-o", "events.jsonl"], "found a file"),
         (["explain", "index", "no", "{}"], "there is no subscription 'no'"),
-        (["explain", "index", "cheap", "price"], "an event is a JSON object"),
+        (["explain", "index", "cheap", "price"], "the event is not valid JSON"),
         (["explain", "index", "cheap", "[1]"], "an event is a JSON object"),
         (["generate", "nothing", "-o", "x"], "unknown workload nothing"),
         (["warm", "nothing"], "there is no engine 'nothing'"),
-        (["inspect", "events.jsonl"], "there is no index in"),
+        (["inspect", "events.jsonl"], "is a file; pass the directory of an index"),
     ],
 )
 def test_what_is_given_wrongly(arguments, message):
@@ -339,7 +345,7 @@ def test_no_matches_are_a_table_without_rows(suffix):
 def test_events_in_csv_are_called_by_a_column():
     Path("events.csv").write_text("id,price,city,qty\ne1,12,Rome,1\ne2,30,Rome,1\n")
     assert pairs(rows(run("match", "index", "events.csv", "--event-id", "id").stdout)) == MATCHES[:3]
-    assert "there is no column no for event_id; there are city, id" in read_errors(
+    assert "event_id='no' is not an attribute of any event; their attributes are: city, id" in read_errors(
         run("match", "index", "events.csv", "--event-id", "no", code=1)
     )
 
@@ -360,8 +366,8 @@ def test_lines_that_are_no_rows_go_to_the_quarantine():
     assert list(tw.Index.load("built")) == ["a"]
     faulty = rows(Path("faulty.jsonl").read_text())
     assert sorted(one["expression"] for one in faulty) == ["[1]", "no json", "x >", '{"id": 1}']
-    assert any("odd.jsonl, line 2: this is no JSON" in one["reason"] for one in faulty)
-    assert "line 2: this is no JSON" in read_errors(run("build", "odd.jsonl", "-o", "x", code=1))
+    assert any("odd.jsonl, line 2: not valid JSON" in one["reason"] for one in faulty)
+    assert "line 2: not valid JSON" in read_errors(run("build", "odd.jsonl", "-o", "x", code=1))
     Path("events2.jsonl").write_text('{"price": 1}\nno json\n{"price": 2}\n')
     done = run("match", "index", "events2.jsonl", "--quarantine", "bad.jsonl")
     assert pairs(rows(done.stdout)) == [(0, "cheap"), (2, "cheap")]
@@ -461,7 +467,7 @@ def test_arrow_and_csv_through_pipes():
 @pytest.mark.usefixtures("work")
 def test_an_event_over_several_lines_in_the_shell():
     said = run("shell", "index", given='{\n  "price": 12\n}\ntop x\n{]\nadd cheap price > 1\nshow cheap\n').stdout
-    for part in ("1 match", "top takes a whole number, not x", "this is no JSON", "price > 1"):
+    for part in ("1 match", "top takes a whole number, not x", "the event is not valid JSON", "price > 1"):
         assert part in said, said
 
 
@@ -546,7 +552,7 @@ def test_odd_ids_and_deep_events_are_told():
         assert "there is no subscription" in read_errors(run("explain", "index", "--", id_, "{}", code=1))
     deep = '{"a":' * 200_000 + "1" + "}" * 200_000
     Path("deep.json").write_text(deep)
-    assert "an event is a JSON object" in read_errors(run("explain", "index", "cheap", "@deep.json", code=1))
+    assert "the event is nested too deep" in read_errors(run("explain", "index", "cheap", "@deep.json", code=1))
     Path("deep.jsonl").write_text(deep + "\n")
     assert "deep.jsonl, line 1" in read_errors(run("match", "index", "deep.jsonl", code=1))
     assert "top takes" in run("shell", "index", given=f'{{"price": 1}}\ntop {"1" * 5000}\nwhy --5\n').stdout
@@ -588,10 +594,12 @@ def test_events_are_called_by_their_lines(size, monkeypatch):
     found = rows(run("match", "index", "odd.jsonl", "--event-id", "id", "--quarantine", "q.jsonl").stdout)
     assert [row["event_id"] for row in found] == ["e", "e"]
     reasons = [row["reason"] for row in rows(Path("q.jsonl").read_text())]
-    assert reasons[1:] == [f"odd.jsonl, line {n}: the event has no id, which --event-id names" for n in (4, 5)]
+    assert reasons[1:] == [f"odd.jsonl, line {n}: the event has no attribute 'id' (--event-id id)" for n in (4, 5)]
     Path("nameless.jsonl").write_text(f"{cheap}\n" * 3 + '{"price": 1}\n')
     done = run("match", "index", "nameless.jsonl", "--event-id", "id", code=1)
-    assert ("line 4: the event has no id" if size > 20 else "there is no column id") in read_errors(done)
+    assert ("line 4: the event has no attribute 'id'" if size > 20 else "event_id='id' is not a column") in read_errors(
+        done
+    )
     Path("deep.jsonl").write_text('{"o": {"id": 5}, "price": 12}\n{"o": {}, "price": 12}\n')
     found = rows(run("match", "index", "deep.jsonl", "--event-id", "o.id", "--quarantine", "q.jsonl").stdout)
     assert [row["event_id"] for row in found] == [5]

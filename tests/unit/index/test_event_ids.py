@@ -63,10 +63,10 @@ def test_ids_inside_of_objects(index):
 @pytest.mark.parametrize(
     ("events", "message"),
     [
-        ([{"id": 1, "x": 1}, {"x": 1}], "event 1 has no id"),
+        ([{"id": 1, "x": 1}, {"x": 1}], "event 1 has no value of 'id', the attribute named by event_id"),
         ([{"id": 1, "x": 9}, {"id": "a", "x": 9}], "the values of id must have one type"),
-        (pa.table({"x": [1]}), "there is no column id for event_id; there are x"),
-        (pa.table({"x": [1, 1], "id": [1, None]}), "event 1 has no id"),
+        (pa.table({"x": [1]}), "event_id='id' is not a column of the table; its columns are: x"),
+        (pa.table({"x": [1, 1], "id": [1, None]}), "event 1 has no value of 'id', the attribute named by event_id"),
         ([{"id": 1, "x": 1}, 7], "event 1: an event is a mapping"),
     ],
 )
@@ -106,8 +106,8 @@ def test_ids_in_columns_of_any_kind(column, wanted):
     for ask in (index.match_many, index.count_many, index.top_k_many):
         assert ask(table, event_id="id")["event_id"].to_pylist() == wanted
         assert ask(table, event_id="deep.id")["event_id"].to_pylist() == [5, 6]
-        with pytest.raises(tw.EventError, match="there is no column deep.no"):
+        with pytest.raises(tw.EventError, match="event_id='deep.no' is not a column"):
             ask(table, event_id="deep.no")
     nothing = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", None]))
-    with pytest.raises(tw.EventError, match="event 1 has no id"):
+    with pytest.raises(tw.EventError, match="event 1 has no value of 'id', the attribute named by event_id"):
         index.match_many(pa.table({"id": nothing, "x": [1, 1]}), event_id="id")

@@ -100,7 +100,7 @@ def test_all_or_nothing(index):
     with pytest.raises(tw.ParseError, match="subscription 'b'"):
         index.add("b", "x = ")
     for wrong in (None, 5, "ab", b"ab"):
-        with pytest.raises(tw.ExpressionError, match="takes a mapping, or pairs"):
+        with pytest.raises(tw.ExpressionError, match="subscriptions must be a mapping"):
             index.add_many(wrong)
     assert list(index) == before
     index.add("a", "x = 1")

@@ -156,9 +156,9 @@ def test_tables_of_subscriptions_have_payloads(table):
 @pytest.mark.parametrize(
     ("payload", "message"),
     [
-        ([1], "a payload is a mapping from names to values"),
-        ("{", "a payload in text is a JSON object"),
-        ("[1]", "a payload is a mapping"),
+        ([1], "the payload must be a mapping"),
+        ("{", "the text of a JSON object; found '{': Expecting"),
+        ("[1]", "the payload must be a mapping"),
         ('{"a": NaN}', "NaN is no value in JSON"),
         ({1: 2}, "the names in a payload are strings, not 1"),
         ({"a": float("nan")}, "has a value that JSON does not have"),
@@ -194,7 +194,7 @@ def test_payloads_of_odd_columns():
     assert kept(pa.array([[("o", [("k", 1)])], None], pa.map_(pa.string(), inner))) == [{"o": {"k": 1}}, {}]
     assert kept(pa.array([{"a": 1}, {"b": 2}])) == [{"a": 1}, {"b": 2}]
     for column in (pa.array([["ab", "cd"], ["ef"]]), pa.array([1, 2]), pa.array([b"{}", b""])):
-        with pytest.raises(tw.PayloadError, match="subscription 1: a payload is a mapping"):
+        with pytest.raises(tw.PayloadError, match="subscription 1: the payload must be a mapping"):
             kept(column)
 
 

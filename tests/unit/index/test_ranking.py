@@ -368,8 +368,14 @@ def test_a_replaced_subscription_has_the_new_score():
         (lambda i: i.add("b", "x > 1", score="3"), "subscription 'b': a score is a number, not '3'"),
         (lambda i: i.add("b", "x > 1", score=True), "subscription 'b': a score is a number, not True"),
         (lambda i: i.add("b", "x > 1", score=10**400), "that a double can hold"),
-        (lambda i: i.add("b", "price > 1", weights={"prize": 1}), "no attribute prize to weigh; did you mean price"),
-        (lambda i: i.add("b", "x > 1", weights={"long": 1}), "no attribute long to weigh; it has x"),
+        (
+            lambda i: i.add("b", "price > 1", weights={"prize": 1}),
+            "weights name 'prize', which the expression does not use; did you mean price",
+        ),
+        (
+            lambda i: i.add("b", "x > 1", weights={"long": 1}),
+            "weights name 'long', which the expression does not use; its attributes are: x",
+        ),
         (lambda i: i.add("b", "x > 1", weights={"x": math.inf}), r"the weight of x is a number from -1e\+150"),
         (lambda i: i.add("b", "x > 1", weights=[1]), "weights are a mapping"),
         (lambda i: i.add("b", "x > 1", weights={1: 1}), "by the names of attributes, not by 1"),
@@ -379,7 +385,10 @@ def test_a_replaced_subscription_has_the_new_score():
         (lambda i: i.set_scores({"a": math.nan}), "subscription 'a': a score is a number that can be compared"),
         (lambda i: i.set_scores({"a": None}), "subscription 'a': a score is a number, not None"),
         (lambda i: i.set_score(["a"], 1), "id is a str or an int"),
-        (lambda i: i.add_many([{"id": "b", "expresion": "x = 1"}]), "a subscription is a tuple of an id"),
+        (
+            lambda i: i.add_many([{"id": "b", "expresion": "x = 1"}]),
+            "a subscription lacks expression; found id, expresion",
+        ),
         (lambda i: i.add_many(["zx"]), "a subscription is a tuple of an id"),
         (lambda i: i.set_scores([("a", 1)]), "set_scores takes a mapping"),
         (lambda i: i.top_k({"x": 2}, 0), "k must be a whole number of at least 1, not 0"),

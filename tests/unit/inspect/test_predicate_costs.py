@@ -19,5 +19,5 @@ def test_the_costliest_predicates_are_in_many_subscriptions_and_true_of_many_eve
 
 @pytest.mark.parametrize("limit", [-1, "3", 2.5])
 def test_a_limit_that_is_no_count_is_refused(limit):
-    with pytest.raises(tw.ArgumentError, match="limit must be an integer of 0 or more"):
+    with pytest.raises(tw.ArgumentError, match="limit must be a whole number of at least 0"):
         tw.Index().inspect.find_costly_predicates(limit)

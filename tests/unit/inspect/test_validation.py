@@ -38,16 +38,16 @@ def test_validate_tells_what_is_wrong_and_what_is_not_meant():
     assert {one.id: one.reason for one in report.get_findings("warning")} == {
         "never": "the expression is never true",
         "empty": "no single value of x makes the expression true",
-        "or": "no event with single values makes the expression true",
+        "or": "the expression can only be true if an attribute has several values (a list)",
         "always": "the expression is always true",
         "same": "equivalent to subscription 'fine'",
         "turned": "equivalent to subscription 'list'",
         "null": "a part is undefined for every event: NULL, or a computation on constants that has no result",
         "folded": "a part is undefined for every event: NULL, or a computation on constants that has no result",
-        "covered": "x > 5 is redundant: x > 3 covers it",
-        "absorbed": "x > 5 AND y = 2 is redundant: y IN (1, 2) covers it",
-        "twice": "x = 7 is redundant: x = 7 covers it",
-        "prefix": "a STARTS WITH 'ab' is redundant: a STARTS WITH 'a' covers it",
+        "covered": "x > 5 can be deleted: x > 3 is true whenever it is",
+        "absorbed": "x > 5 AND y = 2 can be deleted: y IN (1, 2) is true whenever it is",
+        "twice": "x = 7 can be deleted: x = 7 is true whenever it is",
+        "prefix": "a STARTS WITH 'ab' can be deleted: a STARTS WITH 'a' is true whenever it is",
         "family": "lower(x) = 5 is never true: lower(x) is a string, and 5 a number",
         "case": "lower(city) is never 'Rome'; did you mean 'rome'?",
         "text": "day > '2026-01-31' compares strings in alphabetical order; to compare a time, write DATE '2026-01-31'",
@@ -55,7 +55,10 @@ def test_validate_tells_what_is_wrong_and_what_is_not_meant():
     }
     assert len(report.get_findings("warning")) == 16  # of two branches that are the same, one is told
     assert [(one.id, one.reason) for one in report.get_findings("hint")] == [
-        ("trap", "NOT tag = 't' is undefined without tag; tag HAS NONE ('t') is true then")
+        (
+            "trap",
+            "NOT tag = 't' is undefined for events without tag; to match these, write tag HAS NONE ('t')",
+        )
     ]
     assert tw.validate(texts, lint=False).findings == []
     assert str(report).startswith("26 subscriptions: 4 errors, ")

@@ -135,9 +135,9 @@ def test_other_versions_and_other_places(saved, tmp_path):
         (path / "manifest.json").write_text(json.dumps(manifest | {"format": format_}))
         with pytest.raises(tw.FormatError, match=words):
             tw.Index.load(path)
-    with pytest.raises(tw.FormatError, match="no index"):
+    with pytest.raises(tw.FormatError, match="there is no directory"):
         tw.Index.load(tmp_path / "nowhere")
-    with pytest.raises(tw.FormatError):
+    with pytest.raises(tw.FormatError, match="is a file; pass the directory of an index"):
         tw.Index.load(path / "manifest.json")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "precious.txt").write_text("keep")
