@@ -59,4 +59,4 @@ def test_an_engine_is_one_folder(tmp_path):
     shutil.copytree(ROOT / "src" / "tellwhen", package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "tests" / "toy", package / "engines" / "toy", ignore=shutil.ignore_patterns("__pycache__"))
     output = run_code(USE_TOY_ENGINE, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)})
-    assert output == "<Index of 1 subscriptions, engine toy> ['a']\n"
+    assert output == "<Index of 1 subscription, engine toy> ['a']\n"

@@ -41,10 +41,23 @@ class Call(NamedTuple):
             content = json.dumps(self.body, ensure_ascii=False, allow_nan=False).encode()
         except (TypeError, ValueError, RecursionError) as error:
             raise ArgumentError(
-                f"expected values that JSON can represent: {error}. Send a date as text, such as 2026-01-15, and start "
-                "the service with a --schema that declares its attribute as a date"
+                f"expected values that JSON can represent: {error}{_suggest_json_value(str(error))}"
             ) from None
         return {"params": dict(self.query), "content": content, "headers": {"content-type": "application/json"}}
+
+
+def _suggest_json_value(error: str) -> str:
+    """Return what to send in place of the value that an error of `json.dumps` is about."""
+    if "float" in error:
+        return "; send None instead of NaN or an infinity"
+    if " set " in error or " frozenset " in error:
+        return "; send a list instead of a set"
+    if " date " in error or " datetime " in error:
+        return (
+            "; send a date as text, such as 2026-01-15, and start the service with a --schema that declares its "
+            "attribute as a date"
+        )
+    return ""
 
 
 class ClientMethods(deprecated_members.DeprecatedMembers, ABC):

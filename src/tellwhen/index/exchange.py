@@ -27,7 +27,7 @@ SCHEMA_KEY = b"tellwhen.language.schema"
 
 
 def iter_tables(state: State, rows_per_table: int = ROWS_PER_TABLE) -> Iterator[pa.Table]:
-    """Yield the subscriptions in tables, in the order they were added; at least one table, which may be empty.
+    """Yield the subscriptions in tables, in the order in which they were added; at least one table, which may be empty.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def iter_tables(state: State, rows_per_table: int = ROWS_PER_TABLE) -> Iterator[
         If the index has both int and str ids.
     """
     if state.id_type == "mixed":
-        raise IdError("some ids of this index are ints and others strings: a column has one type; use texts()")
+        raise IdError("some ids of this index are ints and others strings: a column has one type; use iter_texts()")
     live_slots = np.array(state.list_live_slots(), dtype=np.int32)
     for first in range(0, max(1, len(live_slots)), rows_per_table):
         yield _make_table(state, live_slots[first : first + rows_per_table])
@@ -57,7 +57,7 @@ def _make_table(state: State, slots: I32) -> pa.Table:
 
 
 def iter_rows(state: State) -> Iterator[tuple[Any, ...]]:
-    """Yield the subscriptions as tuples that `add_many` takes, in the order they were added. Ids may be mixed."""
+    """Yield the subscriptions as tuples for `add_many`, in the order in which they were added. Ids may be mixed."""
     shard, scores = state.shard, state.shard.store.scores
     for slot in state.list_live_slots():
         score = float(scores.get_scores(np.array([slot]))[0])

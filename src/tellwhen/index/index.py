@@ -13,7 +13,7 @@ import pyarrow as pa
 from tellwhen.encode.events import EventEncoder
 from tellwhen.engines import format_spec
 from tellwhen.engines.shared.top_k import validate_k, validate_weight_factors
-from tellwhen.errors import ArgumentError, IdError, ScoreError, StateError, UnknownId, abbreviate
+from tellwhen.errors import ArgumentError, IdError, ScoreError, StateError, UnknownId, abbreviate, pluralize
 from tellwhen.index import deprecated_members, exchange
 from tellwhen.index.ids import Id, MissingIds, validate_id, validate_missing
 from tellwhen.index.limits import INDEX_LIMITS, IndexLimits
@@ -143,6 +143,11 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
             Whether to replace a subscription of the same id. Score, weights and payload are replaced as well, and the
             subscription counts as added last.
 
+        Returns
+        -------
+        Index
+            This index, so that calls can be chained.
+
         Raises
         ------
         DuplicateId
@@ -162,6 +167,11 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
             Whether to replace subscriptions of the same ids.
         errors : str
             Deprecated: use `add_valid`.
+
+        Returns
+        -------
+        Index
+            This index, so that calls can be chained.
 
         Raises
         ------
@@ -208,6 +218,11 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
     def set_score(self, id: Id, score: float) -> Index:
         """Set the score by which `top_k` ranks a subscription. The engine is not rebuilt.
 
+        Returns
+        -------
+        Index
+            This index, so that calls can be chained.
+
         Raises
         ------
         UnknownId
@@ -224,6 +239,11 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
             The new scores.
         missing : {"raise", "ignore"}, default "raise"
             What to do about an unknown id, which another thread may have removed: raise UnknownId, or ignore the id.
+
+        Returns
+        -------
+        Index
+            This index, so that calls can be chained.
         """
         validate_missing(missing)
         if not isinstance(scores, Mapping):
@@ -241,6 +261,11 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
     def remove(self, id: Id) -> Index:
         """Remove a subscription.
 
+        Returns
+        -------
+        Index
+            This index, so that calls can be chained.
+
         Raises
         ------
         UnknownId
@@ -257,6 +282,11 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
             The ids of the subscriptions.
         missing : {"raise", "ignore"}, default "raise"
             What to do about an unknown id: raise UnknownId, or ignore the id.
+
+        Returns
+        -------
+        Index
+            This index, so that calls can be chained.
         """
         validate_missing(missing)
         if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
@@ -268,13 +298,24 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         return self
 
     def discard(self, id: Id) -> Index:
-        """Remove a subscription; do nothing if no subscription has this id."""
+        """Remove a subscription; do nothing if no subscription has this id.
+
+        Returns
+        -------
+        Index
+            This index, so that calls can be chained.
+        """
         return self.remove_many([id], missing="ignore")
 
     def rebuild(self) -> Index:
         """Rebuild the engine now, without removed subscriptions.
 
         This is optional: the engine also rebuilds itself after enough changes.
+
+        Returns
+        -------
+        Index
+            This index, so that calls can be chained.
         """
         with self._contents.change(needs_rebuild=True):
             pass  # the rebuild is at the end of the change
@@ -290,6 +331,11 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         ----------
         events
             Events in any form that `match_many` takes.
+
+        Returns
+        -------
+        Index
+            This index, so that calls can be chained.
 
         Examples
         --------
@@ -307,6 +353,11 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         """Replace the profile by a sample of recently matched events, and rebuild the engine for it.
 
         The default engine is rebuilt in the background, the others at once.
+
+        Returns
+        -------
+        Index
+            This index, so that calls can be chained.
 
         Raises
         ------
@@ -330,7 +381,7 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
     def match(
         self, event: Mapping[str, Any], *, where: Where = None, payload: bool | Sequence[str] = False
     ) -> list[Id]:
-        """Return the ids of all subscriptions that are true for an event, in the order they were added.
+        """Return the ids of all subscriptions that are true for an event, in the order in which they were added.
 
         Parameters
         ----------
@@ -369,7 +420,7 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
     def match_with_payloads(
         self, event: Mapping[str, Any], *, where: Where = None, fields: Sequence[str] | None = None
     ) -> list[tuple[Id, dict[str, Any]]]:
-        """Return the ids and payloads of all subscriptions that are true for an event, in the order they were added.
+        """Return the ids and payloads of all matching subscriptions, in the order in which they were added.
 
         Parameters
         ----------
@@ -791,7 +842,7 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         return iter([state.ids[slot] for slots in state.iter_listing() for slot in slots.tolist()])
 
     def __repr__(self) -> str:
-        return f"<Index of {len(self)} subscriptions, engine {self._shard.engine.spec}>"
+        return f"<Index of {pluralize(len(self), 'subscription')}, engine {self._shard.engine.spec}>"
 
     @property
     def memory_limit(self) -> int | None:
@@ -822,6 +873,11 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         replace : bool, default False
             Whether to replace subscriptions of the same ids.
 
+        Returns
+        -------
+        Index
+            This index, so that calls can be chained.
+
         Raises
         ------
         DuplicateId
@@ -839,7 +895,7 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         return self
 
     def to_arrow(self) -> pa.Table:
-        """Return all subscriptions in the order they were added, as a table that `add_many` takes.
+        """Return all subscriptions as a table that `add_many` takes, in the order in which they were added.
 
         Returns
         -------

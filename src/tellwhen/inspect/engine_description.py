@@ -150,7 +150,8 @@ class EngineDescription(NamedTuple):
         if not self.can_count_candidates:
             observed = "not counted by this engine"
         if self.observed_candidates is not None:
-            observed = f"{self.observed_candidates:,.1f} in {pluralize(self.matched_events, 'event')}"
+            events = pluralize(self.matched_events, "event")
+            observed = f"{self.observed_candidates:,.1f} in {events} since the index was opened or optimized"
         lines.append(f"candidates per event: expected {expected}, observed {observed}")
         return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tellwhen.errors import pluralize
+
 if TYPE_CHECKING:
     from tellwhen.profile.profile import Profile
 
@@ -29,7 +31,7 @@ def _describe_subscriptions(profile: Profile) -> list[str]:
     mean = sum(size * count for size, count in profile.sizes.items()) / profile.subscriptions
     operators = sorted(profile.operators.items(), key=lambda t: (-t[1], t[0]))
     return [
-        f"{profile.subscriptions:,} subscriptions: {mean:.1f} predicates on average, "
+        f"{pluralize(profile.subscriptions, 'subscription')}: {mean:.1f} predicates on average, "
         f"{max(profile.sizes):,} at most; nested {max(profile.depths)} deep at most",
         "operators: " + ", ".join(f"{operator} {count:,}" for operator, count in operators),
     ]
@@ -39,8 +41,8 @@ def _describe_events(profile: Profile) -> list[str]:
     if not profile.events:
         return []
     mean = math.fsum(profile.event_frequency.values())
-    malformed = f"; {profile.malformed:,} are no object" if profile.malformed else ""
-    return [f"{profile.events:,} events: {mean:.1f} attributes on average{malformed}"]
+    malformed = f"; {profile.malformed:,} are not objects" if profile.malformed else ""
+    return [f"{pluralize(profile.events, 'event')}: {mean:.1f} attributes on average{malformed}"]
 
 
 def _describe_levels(profile: Profile) -> list[str]:

@@ -74,7 +74,7 @@ def test_files_that_are_none(tmp_path):
             index.to_parquet(bad)
     index.to_parquet(tmp_path / ("y" * 250))
     pq.write_table(pa.table({"a": [1]}), file)
-    with pytest.raises(tw.ExpressionError, match="there is no id"):
+    with pytest.raises(tw.ExpressionError, match="lacks the column 'id'; its columns are: a"):
         tw.Index.from_parquet(file)
     with pytest.raises(tw.IdError, match="some ids of this index are ints"):
         tw.Index().add_many({1: "x", "a": "x"}).to_arrow()

@@ -535,7 +535,7 @@ def test_bad_options(spec, says):
 
 def test_options_are_kept_and_shown(tmp_path):
     index = tw.Index("betree : max_cap = 7, min_size=2").add("a", "x = 1")
-    assert repr(index) == "<Index of 1 subscriptions, engine betree:max_cap=7,min_size=2>"
+    assert repr(index) == "<Index of 1 subscription, engine betree:max_cap=7,min_size=2>"
     index.save(tmp_path / "idx")
     loaded = tw.Index.load(tmp_path / "idx")
     assert loaded.inspect.get_stats()["engine"] == "betree:max_cap=7,min_size=2"

@@ -38,7 +38,8 @@ def test_a_description_says_what_was_chosen_and_what_it_costs():
         "auto:pending=100: 1,001 subscriptions\n"
         "        1,000  wait for user\n"
         "            1  are pending: tested one by one until they are merged\n"
-        "candidates per event: expected unknown without a profile, observed 2.0 in 50 events"
+        "candidates per event: expected unknown without a profile, observed 2.0 in 50 events "
+        "since the index was opened or optimized"
     )
     # Batches count as well, and by all threads.
     index.match_many([{"user": i, "country": "DE"} for i in range(500)], threads=2)

@@ -482,7 +482,8 @@ PLAN = """auto: 1,200 subscriptions
         1,100  wait for train.destination.station.name
           100  wait for the_name.of_an_attribute.that_is.much_too_long.for_one_line
                (a subscription with an OR may wait for several attributes)
-candidates per event: expected unknown without a profile, observed 64.0 in 120 events"""
+candidates per event: expected unknown without a profile, observed 64.0 in 120 events \
+since the index was opened or optimized"""
 HEAVY = [
     {"predicate": "any train", "subscriptions": 1100, "events": 0.5},
     {"predicate": "train.destination.station.name STARTS WITH 'Ly'", "subscriptions": 1, "events": None},

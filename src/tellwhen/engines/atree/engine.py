@@ -29,13 +29,21 @@ class ATree(BulkEngine):
     supports = frozenset({"expressions"})
     options: ClassVar[Mapping[str, Option]] = {
         "share": Option(
-            ADJUSTED, APART, ADJUSTED, "0 predicates, 1 equal parts, 2 parts of ANDs and ORs, 3 later ones"
+            ADJUSTED,
+            APART,
+            ADJUSTED,
+            "0 shares predicates, 1 equal parts too, 2 reorganizes new expressions, 3 adjusts earlier ones too",
         ),
         "binary": Option(0, 0, 1, "1 joins two parts at a time"),
         "zero": Option(1, 0, 1, "0 propagates false results too: no zero suppression"),
         "demand": Option(1, 0, 1, "0 propagates to an AND from all of its children: not on demand"),
         "access": Option(0, 0, 1, "the child that leads to an AND: 0 the least probable, 1 a random one"),
-        "stab": Option(0, 0, 1, "how values find predicates: 0 sorted ends and segment trees, 1 segment trees alone"),
+        "stab": Option(
+            0,
+            0,
+            1,
+            "how values find the ranges that contain them: 0 sorted ends and segment trees, 1 only segment trees",
+        ),
     }
     index_kind = ATreeIndex
 

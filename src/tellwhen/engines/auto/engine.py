@@ -284,7 +284,7 @@ class Auto(Engine):
             paths.append(AccessPath(at_once, "are tested on every event, up to 512 at a time"))
         shared = sum(len(select_alive(snapshot, segment.slots)) for segment in self._segments if segment.is_graph)
         if shared:
-            why = ", which is faster here" if self.option["layout"] == FASTEST else ""
+            why = ", which was faster when measured here" if self.option["layout"] == FASTEST else ""
             paths.append(AccessPath(shared, f"are in a graph in which equal parts are one node (atree){why}"))
         return paths + list_pending_path(len(select_alive(snapshot, self._pending.view)))
 

@@ -62,12 +62,14 @@ class BETree(ConjunctionEngine):
     summary = "a tree that partitions space by attribute and by value, and adjusts itself (BE-Tree)"
     options: ClassVar[Mapping[str, Option]] = {
         "max_cap": Option(
-            0, 0, 1 << 20, "conjunctions in a leaf before it is split; 0 for what typical events suggest"
+            0, 0, 1 << 20, "conjunctions in a leaf before it is split; 0 chooses the number from the profile"
         ),
         "min_size": Option(3, 1, 1 << 20, "conjunctions that must share an attribute to be partitioned by it"),
-        "window": Option(10, 1, 1000, "events after which a leaf is judged, in percent of its conjunctions"),
+        "window": Option(
+            10, 1, 1000, "judge a leaf after this number of events, given in percent of the number of its conjunctions"
+        ),
         "threshold": Option(
-            0, -(1 << 20), 1 << 20, "useful minus wasted tests; conjunctions of a leaf below that are inserted again"
+            0, -(1 << 20), 1 << 20, "dissolve a leaf whose useful tests minus wasted tests are below this number"
         ),
     }
     index_kind = BETreeIndex
