@@ -1,5 +1,6 @@
 """Clients answer as an `Index` does, with the same errors, with and without `await`."""
 
+import datetime as dt
 import math
 import random
 
@@ -220,6 +221,19 @@ def test_texts_that_are_too_long_for_a_url(client):
     for call in (lambda: client.get_subscription("x" * 100_000), lambda: client.list_subscriptions(text="x" * 100_000)):
         with pytest.raises(tw.ArgumentError, match="URL"):
             call()
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (float("nan"), "send None instead of NaN"),
+        ({1, 2}, "send a list instead of a set"),
+        (dt.date(2026, 1, 15), "send a date as text, such as 2026-01-15"),
+    ],
+)
+def test_values_that_json_lacks(client, value, message):
+    with pytest.raises(tw.ArgumentError, match=message):
+        client.publish({"x": value})
 
 
 # Pages and questions

@@ -221,6 +221,8 @@ def test_declared_types(engine):
     for wrong in ("price = 'x'", "day = 5", "ok = 1", "n = TRUE", "s = 1", "NOT (n = 1 OR s > DATE '2026-01-01')"):
         with pytest.raises(tw.SchemaError, match="subscription 1: "):
             index.add(1, wrong)
+    with pytest.raises(tw.SchemaError, match="price: unknown type <class 'str'>; write the type as text: 'string'"):
+        tw.Schema({"price": str})
     with pytest.raises(tw.SchemaError, match="unknown type"):
         tw.Index(engine, schema={"a": "number"})
     index.add(1, "day < DATE '2026-01-01'").add(2, "at >= TIMESTAMP '2026-01-01 12:00:00'").add(

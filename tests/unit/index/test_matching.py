@@ -119,3 +119,18 @@ def test_numbers_of_many_matches_are_right():
     assert dict(zip(rows["event_id"], rows["count_all"], strict=True)) == {
         id_: count for id_, count in zip(counts["event_id"], counts["count"], strict=True) if count
     }
+
+
+@pytest.mark.parametrize(
+    ("events", "message"),
+    [
+        ("events.parquet", "not the str 'events.parquet'; to read a file, use pyarrow.parquet.read_table"),
+        ({"x": 1}, "not the dict {'x': 1}; put a single event into a list, or use match() or top_k()"),
+        (5, "events must be a list of dicts or a table, not the int 5"),
+        ([5], "an event is a mapping from attribute names to values, not the int 5"),
+    ],
+)
+def test_what_holds_no_events_is_named(events, message):
+    with pytest.raises(tw.EventError) as caught:
+        tw.Index().match_many(events)
+    assert str(caught.value).endswith(message)

@@ -20,7 +20,11 @@ def test_python_mistakes_are_caught():
         tw.col("a").isin("abc")
     with pytest.raises(tw.ExpressionError):
         tw.col("a").between(1, "x")
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"col\('a'\).isin\(\[...\]\) instead of in"):
+        _ = tw.col("a") in [1, 2]
+    with pytest.raises(TypeError, match="between"):
+        _ = 1 < tw.col("a") < 3
+    with pytest.raises(TypeError, match="expected an expression, found the int 5; compare a column first"):
         (tw.col("a") == 1) & 5
     with pytest.raises(tw.ExpressionError):
         tw.col("")
