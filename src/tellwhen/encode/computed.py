@@ -6,6 +6,7 @@ Each is computed once per event, whatever the number of subscriptions that use i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -232,13 +233,7 @@ def _make_reader(name: str, family: Family | None, schema: Schema, is_text: bool
             return value if number is None else number
 
         return parse_text
-    if declared is None or FAMILY_BY_TYPE[declared] != "time":
-        return None
-
-    def read_time(value: Any) -> Any:
-        return [schema.read(name, member) for member in value] if is_list_like(value) else schema.read(name, value)
-
-    return read_time
+    return partial(schema.read, name) if schema.has_times_at(name) else None
 
 
 def _get_argument_family(call: Call) -> Any:
