@@ -109,9 +109,13 @@ class Scores:
         self.changes += 1
         return before
 
-    def adopt(self, other: Scores, first_slot: int, slots: I32) -> None:
-        """Append the scores and weights of some slots of another store. Their new slots begin with `first_slot`."""
-        scores = other.get_scores(slots)
+    def adopt(self, other: Scores, first_slot: int, slots: I32, scores: F64 | None = None) -> None:
+        """Append the scores and weights of some slots of another store. Their new slots begin with `first_slot`.
+
+        `scores` are the scores of the slots if they were read before.
+        """
+        if scores is None:
+            scores = other.get_scores(slots)
         if scores.any():
             self._append_zeros(first_slot)
             self._score.extend(scores)

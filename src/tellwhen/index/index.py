@@ -29,7 +29,7 @@ from tellwhen.index.subscriptions import Rejected, Subscription, iter_subscripti
 from tellwhen.index.views import ExpressionsView, SubscriptionsView, parse_cached
 from tellwhen.inspect.attribute_coverage import find_missing_attributes
 from tellwhen.inspect.inspection import Inspection
-from tellwhen.kernels.arrays import I32, Events
+from tellwhen.kernels.arrays import F64, I32, Events
 from tellwhen.language.ast import Expr
 from tellwhen.language.explanation import Explanation
 from tellwhen.language.reading import ExpressionInput
@@ -829,11 +829,12 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         """
         if not isinstance(other, Index):
             raise ArgumentError(f"merge takes an Index, not {abbreviate(other)}; add_many takes subscriptions")
+        # Before the change: two indexes that are merged into each other must not wait for each other's lock.
+        state, (slots, scores) = other._contents.read_with_scores(_read_live_scores)
         with self._contents.change() as shard:
-            state = other._contents.state
             if shard.store.schema == state.shard.store.schema:
-                slots = np.array(state.list_live_slots(), dtype=np.int32)
-                shard.add_compiled(state.shard, state.view.snapshot, state.attributes, slots, replace)
+                view = state.view.snapshot
+                shard.add_compiled(state.shard, view, state.attributes, slots, scores=scores, replace=replace)
             else:  # declared types change what a constant means, so the texts are compiled again
                 shard.add(exchange.iter_rows(state), replace)
         return self
@@ -954,3 +955,9 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self._open(Shard.join(state["arrays"], state["meta"]), MemoryLimit(state["memory_limit"]))
         self._contents.mismatches = Mismatches(state["mismatches"])
+
+
+def _read_live_scores(state: State) -> tuple[I32, F64]:
+    """Return the slots that are not removed, and their scores."""
+    slots = np.array(state.list_live_slots(), dtype=np.int32)
+    return slots, state.shard.store.scores.get_scores(slots)
