@@ -73,7 +73,6 @@ class Scores:
         return list(self._names)
 
     def get_scores(self, slots: I32) -> F64:
-        """Return the scores of some slots."""
         known = self._score.view
         scores = np.zeros(len(slots))
         is_known = slots < len(known)

@@ -159,7 +159,6 @@ class ComputedColumns:
 
 
 def _compute_by_row(term: Term, rows: int, get_values: Callable[[str, Family | None], list[Any]]) -> Values:
-    """Compute a term row by row."""
     families = find_argument_families(term)
     operands = [(name, get_values(name, families[name])) for name in dict.fromkeys(term.iter_names())]
     if len(operands) == 1:
