@@ -13,7 +13,7 @@ import pyarrow as pa
 from tellwhen.encode.events import EventEncoder
 from tellwhen.engines import format_spec
 from tellwhen.engines.shared.top_k import validate_k, validate_weight_factors
-from tellwhen.errors import ArgumentError, IdError, ScoreError, StateError, UnknownId, abbreviate
+from tellwhen.errors import ArgumentError, FormatError, IdError, ScoreError, StateError, UnknownId, abbreviate
 from tellwhen.index import deprecated_members, exchange
 from tellwhen.index.ids import Id, MissingIds, validate_id, validate_missing
 from tellwhen.index.limits import INDEX_LIMITS, IndexLimits
@@ -909,10 +909,18 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         note
             JSON to store with this state of the index, such as how far a queue of changes was read.
             `tellwhen.read_note(path)` returns it.
+
+        Raises
+        ------
+        FormatError
+            If the directory cannot be written, or has other files.
         """
         with self._contents.lock_shard() as shard:
             arrays, meta = shard.split()
-            directory.save(path, arrays, meta | {"note": note})
+            try:
+                directory.save(path, arrays, meta | {"note": note})
+            except OSError as error:
+                raise FormatError(f"{os.fspath(path)} cannot be written: {error.strerror or error}") from error
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = True, memory_limit: int | None = None) -> Index:
