@@ -10,6 +10,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from tellwhen.compile.attributes import Attributes, ComputedAttribute
@@ -209,8 +211,26 @@ def _to_objects_with_dicts(values: Any) -> list[Any]:
     try:
         found: list[Any] = values.to_pylist(maps_as_pydicts="lossy")
         return found
+    except TypeError:  # before PyArrow 20
+        return [_convert_maps(value, values.type) for value in to_objects(values)]
     except Exception:  # as in `to_objects`
         return to_objects(values)
+
+
+def _convert_maps(value: Any, kind: pa.DataType) -> Any:
+    """Convert the pairs of maps to dicts, recursively."""
+    if value is None:
+        return None
+    if pt.is_map(kind):
+        return {key: _convert_maps(item, kind.item_type) for key, item in value}
+    if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
+        return [_convert_maps(member, kind.value_type) for member in value]
+    if pt.is_struct(kind):
+        return {
+            kind.field(i).name: _convert_maps(value[kind.field(i).name], kind.field(i).type)
+            for i in range(kind.num_fields)
+        }
+    return value
 
 
 def _to_list(value: Any) -> list[Any]:
