@@ -23,6 +23,7 @@ from tellwhen.cli.output_files import require_separate_output, to_batch, write_b
 from tellwhen.errors import pluralize
 from tellwhen.index.ids import Id
 from tellwhen.index.subscriptions import Rejected
+from tellwhen.inspect.attribute_coverage import describe_count
 from tellwhen.kernels.arrays import I64
 from tellwhen.language.literals import is_plain_name
 
@@ -75,9 +76,7 @@ def _print_summary(index: tw.Index, events: int, results: str) -> None:
     stats = index.inspect.get_stats()
     types = index.inspect.get_attributes()
     lines = [
-        f"{name}: {pluralize(wrong, 'value')} of a wrong type{TIME_HINT if types[name] == 'time' else ''}"
-        if name in types
-        else f"{name}: no value, or one of a wrong type, in {pluralize(wrong, 'case')}"
+        describe_count(name, wrong, name not in types) + (TIME_HINT if types.get(name) == "time" else "")
         for name, wrong in stats["mismatches"].items()
     ]
     _print_first(lines)

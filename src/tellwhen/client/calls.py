@@ -10,9 +10,13 @@ from urllib.parse import quote
 
 from tellwhen.client import deprecated_members
 from tellwhen.client.pages import SubscriptionPage
-from tellwhen.errors import ArgumentError, EventError, ExpressionError, IdError, ScoreError, abbreviate
-from tellwhen.index.ids import validate_missing
-from tellwhen.index.subscriptions import Rejected, Subscription, iter_subscriptions
+from tellwhen.compile.scores import parse_score, parse_weights
+from tellwhen.engines.shared.top_k import validate_k, validate_weight_factors
+from tellwhen.errors import ArgumentError, EventError, ExpressionError, IdError, ScoreError, TellwhenError, abbreviate
+from tellwhen.index.ids import validate_id, validate_missing
+from tellwhen.index.payloads import encode_payload, validate_where
+from tellwhen.index.subscriptions import Rejected, Subscription, iter_subscriptions, read_subscription
+from tellwhen.language.reading import read_expression
 
 Id = str | int
 FIELDS = Subscription._fields
@@ -87,7 +91,7 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
         Parameters
         ----------
         id : str or int
-            The id that matches return.
+            The id that matches return. It must not be empty, `.` or `..`, which cannot be part of a URL.
         expression : str, Expr or mapping
             Text, an expression made with `col`, or its JSON form.
         score : float, optional
@@ -106,8 +110,10 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
             If the text is not an expression.
         DuplicateId
             If a subscription has this id, unless `replace`.
+        IdError
+            If the id is invalid, or cannot be part of a URL.
         """
-        return self._send(_build_add_call([(id, expression, score, weights, payload)], replace, "raise", _return_none))
+        return self._send(_build_add_call([(id, expression, score, weights, payload)], replace))
 
     def add_many(self, subscriptions: Any, *, replace: bool = False, errors: str = "raise") -> Any:
         """Add many subscriptions at once: all of them, or none if one is faulty. They become visible together.
@@ -128,10 +134,12 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
             If a text is not an expression.
         DuplicateId
             If an id occurs twice, or a subscription has this id and `replace` is False.
+        IdError
+            If an id is invalid, or cannot be part of a URL: it is empty, `.` or `..`.
         """
         if errors != "raise":
             return deprecated_members.add_many_with_errors_argument(self, subscriptions, replace, errors)
-        return self._send(_build_add_call(iter_subscriptions(subscriptions), replace, "raise", _return_none))
+        return self._send(_build_add_call(iter_subscriptions(subscriptions), replace))
 
     def add_valid(self, subscriptions: Any, *, replace: bool = False) -> Any:
         """Add the valid ones of many subscriptions. They become visible together.
@@ -146,9 +154,10 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
         Returns
         -------
         list of Rejected
-            The faulty subscriptions, each with its id, the reason, and the position of an error in its text.
+            The faulty subscriptions, each with its id, the reason, and the position of an error in its text. Those
+            that the client refuses, such as those with an invalid id, come before those that the service refuses.
         """
-        return self._send(_build_add_call(iter_subscriptions(subscriptions), replace, "quarantine", _read_rejected))
+        return self._send(_build_add_valid_call(iter_subscriptions(subscriptions), replace))
 
     def set_score(self, id: Id, score: float) -> Any:
         """Set the score of a subscription.
@@ -183,7 +192,7 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
         validate_missing(missing)
         if not isinstance(scores, Mapping):
             raise ScoreError(f"set_scores takes a mapping from ids to scores, not {abbreviate(scores)}")
-        body = {"scores": [{"id": id_, "score": score} for id_, score in scores.items()], "missing": missing}
+        body = {"scores": [_convert_score(id_, score) for id_, score in scores.items()], "missing": missing}
         return self._send(Call("POST", "/v1/scores", body, convert=lambda answer: answer["scored"]))
 
     def remove(self, id: Id) -> Any:
@@ -217,7 +226,7 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
         validate_missing(missing)
         if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
             raise IdError(f"remove_many takes ids, not {abbreviate(ids)}; remove() takes one")
-        body = {"ids": list(ids), "missing": missing}
+        body = {"ids": [validate_id(id_) for id_ in ids], "missing": missing}
         return self._send(Call("POST", "/v1/subscriptions/remove", body, convert=lambda answer: answer["removed"]))
 
     def discard(self, id: Id) -> Any:
@@ -338,7 +347,7 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
         int
             The number of matching subscriptions.
         """
-        body = {"event": _validate_event(event), "where": where, "limit": 0}
+        body = {"event": _validate_event(event), "where": validate_where(where), "limit": 0}
         return self._send(Call("POST", "/v1/match", body, convert=lambda answer: answer["count"]))
 
     def publish_many(self, events: Iterable[Mapping[str, Any]], *, where: Mapping[str, Any] | None = None) -> Any:
@@ -356,7 +365,7 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
         list of list of id
             For each event, the ids of the matching subscriptions.
         """
-        body = {"events": [_validate_event(event) for event in events], "where": where}
+        body = {"events": [_validate_event(event) for event in events], "where": validate_where(where)}
         return self._send(Call("POST", "/v1/publish/many", body, convert=lambda answer: answer["matches"]))
 
     def top_k(
@@ -386,7 +395,11 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
         list of (id, float)
             Ids with scores, the highest score first. An infinite score is None.
         """
-        body = {"event": _validate_event(event), "k": k, "relaxed": relaxed, "weights": weights, "where": where}
+        factors = validate_weight_factors(weights, relaxed) or None
+        body = {
+            "event": _validate_event(event), "k": validate_k(k), "relaxed": relaxed, "weights": factors,
+            "where": validate_where(where),
+        }  # fmt: skip
         return self._send(Call("POST", "/v1/top-k", body, convert=_read_scores))
 
     # Questions
@@ -407,7 +420,7 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
             `value` is True, False, or None if undefined; `tree` has the value of every part of the expression; `text`
             is the same as text to print.
         """
-        return self._send(Call("POST", "/v1/explain", {"id": id, "event": _validate_event(event)}))
+        return self._send(Call("POST", "/v1/explain", {"id": validate_id(id), "event": _validate_event(event)}))
 
     def validate(self, expression: Any) -> Any:
         """Check an expression without adding it.
@@ -495,7 +508,18 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
         -------
         SubscriptionPage
             The `subscriptions`, and `next`, an opaque cursor to pass as `start`; None on the last page.
+
+        Raises
+        ------
+        ArgumentError
+            If `limit` is not a whole number from 1 to 1,000.
+        UnknownId
+            If no subscription has the id `start`.
         """
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= SUBSCRIPTIONS_PER_PAGE_MAX:
+            raise ArgumentError(
+                f"limit must be a whole number from 1 to {SUBSCRIPTIONS_PER_PAGE_MAX:,}, not {abbreviate(limit)}"
+            )
         json_constant = json.dumps(constant) if isinstance(constant, str) else constant  # text stays text: "5"
         conditions = {
             "text": text, "mentions": mentions, "constant": json_constant, "subscriber": subscriber, "start": start,
@@ -561,57 +585,90 @@ def build_listen_call(subscriber: Any, ids: Iterable[Id], event_filter: str | No
     return Call("GET", "/v1/live", query=query)
 
 
-def _build_add_call(rows: Iterable[Any], replace: bool, errors: str, convert: Callable[[Any], Any]) -> Call:
-    body = {"subscriptions": [_convert_row(row) for row in rows], "replace": replace, "errors": errors}
-    return Call("POST", "/v1/subscriptions", body, convert=convert)
+def _build_add_call(rows: Iterable[Any], replace: bool) -> Call:
+    body = {"subscriptions": [_convert_row(row) for row in rows], "replace": replace, "errors": "raise"}
+    return Call("POST", "/v1/subscriptions", body, convert=_return_none)
+
+
+def _build_add_valid_call(rows: Iterable[Any], replace: bool) -> Call:
+    converted: list[dict[str, Any]] = []
+    rejected: list[Rejected] = []
+    for row in rows:
+        try:
+            converted.append(_convert_row(row))
+        except TellwhenError as error:
+            rejected.append(Rejected.from_row(row, error))
+    body = {"subscriptions": converted, "replace": replace, "errors": "quarantine"}
+    return Call("POST", "/v1/subscriptions", body, convert=lambda answer: rejected + _read_rejected(answer))
 
 
 def _build_match_call(
     path: str, event: Mapping[str, Any], where: Mapping[str, Any] | None, convert: Callable[[Any], Any]
 ) -> Call:
-    body = {"event": _validate_event(event), "where": where, "payload": convert is _read_payloads}
+    body = {"event": _validate_event(event), "where": validate_where(where), "payload": convert is _read_payloads}
     return Call("POST", path, body, convert=convert)
 
 
 # Arguments
 
 
+UNUSABLE_IDS = ("", ".", "..")
+"""Ids that cannot be part of a URL: proxies and clients remove such parts of a path."""
+
+
 def _locate_subscription(id_: Id) -> tuple[str, dict[str, str]]:
     """Return the path of a subscription, and the query that says whether its id is a str or an int."""
-    if id_ in ("", ".", ".."):
+    _validate_url_id(id_, "remove_many and explain take it")
+    return f"/v1/subscriptions/{quote(str(id_), safe='')}", {"id_type": _get_id_type(id_)}
+
+
+def _validate_url_id(id_: Id, way_out: str) -> Id:
+    """Return a valid id as a plain str or int; raise IdError if it is invalid, or cannot be part of a URL."""
+    id_ = validate_id(id_)
+    if id_ in UNUSABLE_IDS:
         raise IdError(
-            f"the id {id_!r} cannot be part of a URL, since proxies and clients remove such parts of a path; "
-            "add_many, remove_many and explain take it"
+            f"the id {id_!r} cannot be part of a URL, since proxies and clients remove such parts of a path; {way_out}"
         )
-    id_type = _get_id_type(id_)
-    try:
-        return f"/v1/subscriptions/{quote(str(id_), safe='')}", {"id_type": id_type}
-    except UnicodeEncodeError:
-        raise IdError(f"the id {abbreviate(id_)} holds a lone surrogate") from None
+    return id_
 
 
 def _get_id_type(id_: Id) -> str:
-    if isinstance(id_, bool) or not isinstance(id_, str | int):
-        raise IdError(f"a subscription's id is a str or an int, not {abbreviate(id_)}")
-    return "int" if isinstance(id_, int) else "str"
+    return "str" if isinstance(validate_id(id_), str) else "int"
 
 
 def _convert_row(row: Any) -> dict[str, Any]:
-    """Return the JSON object of a subscription, which is a mapping, or a tuple in the order of `FIELDS`."""
-    if not isinstance(row, Mapping) and not (isinstance(row, tuple | list) and 2 <= len(row) <= len(FIELDS)):
-        raise ExpressionError(
-            f"a subscription is a tuple of {', '.join(FIELDS)}, or a dict of them, not {abbreviate(row)}"
-        )
-    fields = dict(row) if isinstance(row, Mapping) else dict(zip(FIELDS, row, strict=False))
-    present = {name: value for name, value in fields.items() if value is not None}
-    if "expression" in present:
-        present["expression"] = _format_expression(present["expression"])
-    return present
+    """Return the JSON object of a subscription; raise the error that `Index.add` raises for an invalid field."""
+    id_, expression, score, weights, payload = read_subscription(row)
+    id_ = _validate_url_id(id_, "choose another id")
+    try:
+        if expression is None:
+            raise ExpressionError("the expression is missing")
+        fields = {
+            "id": id_,
+            "expression": _format_expression(expression),
+            "score": None if score is None else parse_score(score),
+            "weights": parse_weights(weights),
+            "payload": None if payload is None else json.loads(encode_payload(payload)),
+        }
+    except TellwhenError as error:
+        raise type(error)(f"subscription {id_!r}: {error}") from None
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _convert_score(id_: Id, score: Any) -> dict[str, Any]:
+    """Return the JSON object of a new score."""
+    id_ = validate_id(id_)
+    try:
+        if score is None:
+            raise ScoreError("a score is a number, not None")
+        return {"id": id_, "score": parse_score(score)}
+    except ScoreError as error:
+        raise ScoreError(f"subscription {id_!r}: {error}") from None
 
 
 def _format_expression(expression: Any) -> str | Mapping[str, Any]:
     """Return the text of an expression that was made with `col`; return text and JSON as they are."""
-    return expression if isinstance(expression, str | Mapping) else str(expression)
+    return expression if isinstance(expression, str | Mapping) else read_expression(expression)[1]
 
 
 def _validate_event(event: Mapping[str, Any]) -> dict[str, Any]:

@@ -74,8 +74,8 @@ class Client(ClientMethods):
     Raises
     ------
     ServiceError
-        By every method, if the service does not answer, refuses the key, or allows no more requests now. For
-        all other reasons, methods raise the errors of `Index`.
+        By every method, if the service does not answer, refuses the key, allows no more requests now, or a request
+        exceeds a limit of the service. For all other reasons, methods raise the errors of `Index`.
 
     Examples
     --------

@@ -73,7 +73,6 @@ class Translator:
         return Conjunctions(self._slot.view, self._start.view, self._predicate.view)
 
     def select_conjunctions(self, slots: I32) -> Conjunctions:
-        """Return the conjunctions of some slots."""
         slot, start, predicate = self.conjunctions
         is_chosen = np.isin(np.where(slot < 0, -1 - slot, slot), slots)
         lengths = np.diff(start)

@@ -73,7 +73,6 @@ class Scores:
         return list(self._names)
 
     def get_scores(self, slots: I32) -> F64:
-        """Return the scores of some slots."""
         known = self._score.view
         scores = np.zeros(len(slots))
         is_known = slots < len(known)
@@ -109,9 +108,13 @@ class Scores:
         self.changes += 1
         return before
 
-    def adopt(self, other: Scores, first_slot: int, slots: I32) -> None:
-        """Append the scores and weights of some slots of another store. Their new slots begin with `first_slot`."""
-        scores = other.get_scores(slots)
+    def adopt(self, other: Scores, first_slot: int, slots: I32, scores: F64 | None = None) -> None:
+        """Append the scores and weights of some slots of another store. Their new slots begin with `first_slot`.
+
+        `scores` are the scores of the slots if they were read before.
+        """
+        if scores is None:
+            scores = other.get_scores(slots)
         if scores.any():
             self._append_zeros(first_slot)
             self._score.extend(scores)

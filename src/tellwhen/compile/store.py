@@ -43,6 +43,7 @@ class StoreMark(NamedTuple):
     """State of a store to which it can rewind: every array with its length, and the fields that are no arrays."""
 
     arrays: tuple[tuple[np.ndarray, int], ...]
+    table_size: int
     attributes: Attributes
     domain_count: int
     registers: int
@@ -222,7 +223,8 @@ class Store:
         self._is_touched = False
         arrays = tuple((array.data, array.count) for array in self._arrays)
         attributes = self.attributes
-        return StoreMark(arrays, attributes, len(attributes.domains), self.registers, self.version, self.removed)
+        counts = self.registers, self.version, self.removed
+        return StoreMark(arrays, len(self._table), attributes, len(attributes.domains), *counts)
 
     def rewind(self, mark: StoreMark) -> None:
         """Undo all changes since the mark, also half-finished ones. No reader may have seen any of them."""
@@ -231,9 +233,12 @@ class Store:
         if self.version != mark.version:
             died = self._subscriptions.died.view
             died[(died > mark.version) & (died < HIGHEST)] = HIGHEST
-        _, self.attributes, _, self.registers, self.version, self.removed = mark
+        self.attributes, self.registers, self.version = mark.attributes, mark.registers, mark.version
+        self.removed = mark.removed
         if self._is_touched:
             self.attributes.rewind(mark.domain_count)
+            if len(self._table) != mark.table_size:
+                self._table = np.zeros(mark.table_size, dtype=np.int32)
             self._refill_table()
             self._is_touched = False
 

@@ -72,7 +72,6 @@ def sort_by_domain(domain: I32, point: I64, share: F64, domains: int) -> tuple[I
 
 
 def select_events(events: Events, positions: I64) -> Events:
-    """Select the events at some positions."""
     start, which = gather(events.start, positions)
     low = events.low[which]
     high = low if events.high is events.low else events.high[which]
@@ -94,7 +93,6 @@ def slice_events(events: Events, begin: int, end: int) -> Events:
 
 
 def concatenate_events(batches: list[Events]) -> Events:
-    """Concatenate batches."""
     starts = [np.zeros(1, np.int64)]
     for batch in batches:
         starts.append(starts[-1][-1] + batch.start[1:])

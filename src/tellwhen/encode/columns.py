@@ -186,13 +186,22 @@ def _extract_by_arrow(column: Column) -> Values | None:
     return Values(values, rows)
 
 
+def cast_view(column: Any) -> Any:
+    """Convert an array or a chunked array of views, of strings or of bytes, to the large type without views."""
+    target = pa.large_string() if pt.is_string_view(column.type) else pa.large_binary()
+    try:
+        return column.cast(target)
+    except pa.ArrowNotImplementedError:  # before PyArrow 24
+        if isinstance(column, pa.ChunkedArray):
+            return pa.chunked_array([pa.array(chunk.to_pylist(), target) for chunk in column.chunks], target)
+        return pa.array(column.to_pylist(), target)
+
+
 def _decode(column: pa.Array) -> pa.Array | None:
     """Return the values in an encoding whose nulls Arrow can count and drop, or None if there is no such encoding."""
     kind = column.type
-    if pt.is_string_view(kind):
-        return column.cast(pa.large_string())
-    if pt.is_binary_view(kind):
-        return column.cast(pa.large_binary())
+    if pt.is_string_view(kind) or pt.is_binary_view(kind):
+        return cast_view(column)
     if pt.is_run_end_encoded(kind):
         return _decode(pc.run_end_decode(column))
     if pt.is_dictionary(kind) and (not is_string(kind.value_type) or column.dictionary.null_count):

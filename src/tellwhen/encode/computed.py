@@ -6,9 +6,12 @@ Each is computed once per event, whatever the number of subscriptions that use i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from tellwhen.compile.attributes import Attributes, ComputedAttribute
@@ -158,7 +161,6 @@ class ComputedColumns:
 
 
 def _compute_by_row(term: Term, rows: int, get_values: Callable[[str, Family | None], list[Any]]) -> Values:
-    """Compute a term row by row."""
     families = find_argument_families(term)
     operands = [(name, get_values(name, families[name])) for name in dict.fromkeys(term.iter_names())]
     if len(operands) == 1:
@@ -209,8 +211,26 @@ def _to_objects_with_dicts(values: Any) -> list[Any]:
     try:
         found: list[Any] = values.to_pylist(maps_as_pydicts="lossy")
         return found
+    except TypeError:  # before PyArrow 20
+        return [_convert_maps(value, values.type) for value in to_objects(values)]
     except Exception:  # as in `to_objects`
         return to_objects(values)
+
+
+def _convert_maps(value: Any, kind: pa.DataType) -> Any:
+    """Convert the pairs of maps to dicts, recursively."""
+    if value is None:
+        return None
+    if pt.is_map(kind):
+        return {key: _convert_maps(item, kind.item_type) for key, item in value}
+    if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
+        return [_convert_maps(member, kind.value_type) for member in value]
+    if pt.is_struct(kind):
+        return {
+            kind.field(i).name: _convert_maps(value[kind.field(i).name], kind.field(i).type)
+            for i in range(kind.num_fields)
+        }
+    return value
 
 
 def _to_list(value: Any) -> list[Any]:
@@ -232,13 +252,7 @@ def _make_reader(name: str, family: Family | None, schema: Schema, is_text: bool
             return value if number is None else number
 
         return parse_text
-    if declared is None or FAMILY_BY_TYPE[declared] != "time":
-        return None
-
-    def read_time(value: Any) -> Any:
-        return [schema.read(name, member) for member in value] if is_list_like(value) else schema.read(name, value)
-
-    return read_time
+    return partial(schema.read, name) if schema.has_times_at(name) else None
 
 
 def _get_argument_family(call: Call) -> Any:

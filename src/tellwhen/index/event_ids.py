@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from tellwhen.encode.batches import EventBlock
-from tellwhen.encode.columns import get_only_map
+from tellwhen.encode.columns import cast_view, get_only_map
 from tellwhen.errors import ArgumentError, EventError, abbreviate
 from tellwhen.kernels.arrays import I64
 from tellwhen.language.values import flatten
@@ -185,7 +185,7 @@ def _find_column(table: pa.Table, name: str) -> pa.ChunkedArray | None:
         if pt.is_run_end_encoded(column.type):
             column = pc.run_end_decode(column)
         if pt.is_string_view(column.type) or pt.is_binary_view(column.type):
-            column = column.cast(pa.large_string() if pt.is_string_view(column.type) else pa.large_binary())
+            column = cast_view(column)
         column.slice(0, 1).take(pa.array([0] if len(column) else [], pa.int64()))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, KeyError):
         return None if len(path) > 1 else _raise_unusable_column(name, column.type)

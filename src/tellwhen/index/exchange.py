@@ -18,7 +18,7 @@ from tellwhen.index.subscriptions import COLUMNS, SubscriptionRow, iter_subscrip
 from tellwhen.kernels.arrays import I32
 from tellwhen.language.reading import StoredText
 from tellwhen.language.schema import Schema
-from tellwhen.persistence.paths import resolve_path
+from tellwhen.persistence.paths import URL, resolve_path
 
 WEIGHTS_TYPE = pa.map_(pa.string(), pa.float64())
 ROWS_PER_TABLE = 65_536
@@ -67,7 +67,7 @@ def iter_rows(state: State) -> Iterator[tuple[Any, ...]]:
 
 def write_parquet(state: State, path: str | os.PathLike[str], rows_per_table: int = ROWS_PER_TABLE) -> None:
     """Write a Parquet file, and replace an existing file atomically; raise FormatError if that is impossible."""
-    target = resolve_path(path)
+    target = resolve_path(path).absolute()  # Arrow takes the relative path a:/b for a URL
     unfinished = target.parent / f".{uuid.uuid4().hex}.parquet"
     try:
         if target.is_dir():
@@ -87,8 +87,11 @@ def write_parquet(state: State, path: str | os.PathLike[str], rows_per_table: in
 
 def read_parquet(path: str | os.PathLike[str]) -> tuple[Iterator[Any], Schema]:
     """Read a Parquet file, or a folder of Parquet files. Return the subscriptions and their declared types."""
+    text = os.fspath(path)
+    # Arrow reads other URLs, such as s3://lake/rules.parquet, and it reads some file: URLs differently.
+    is_local = text.lower().startswith("file:") or URL.match(text) is None
     try:
-        table = pq.read_table(path)
+        table = pq.read_table(resolve_path(path) if is_local else path)
     except FileNotFoundError:
         raise FormatError(f"there is no file {os.fspath(path)}") from None
     except (pa.ArrowException, OSError) as error:

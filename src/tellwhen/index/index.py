@@ -13,7 +13,16 @@ import pyarrow as pa
 from tellwhen.encode.events import EventEncoder
 from tellwhen.engines import format_spec
 from tellwhen.engines.shared.top_k import validate_k, validate_weight_factors
-from tellwhen.errors import ArgumentError, IdError, ScoreError, StateError, UnknownId, abbreviate, pluralize
+from tellwhen.errors import (
+    ArgumentError,
+    FormatError,
+    IdError,
+    ScoreError,
+    StateError,
+    UnknownId,
+    abbreviate,
+    pluralize,
+)
 from tellwhen.index import deprecated_members, exchange
 from tellwhen.index.ids import Id, MissingIds, validate_id, validate_missing
 from tellwhen.index.limits import INDEX_LIMITS, IndexLimits
@@ -29,7 +38,7 @@ from tellwhen.index.subscriptions import Rejected, Subscription, iter_subscripti
 from tellwhen.index.views import ExpressionsView, SubscriptionsView, parse_cached
 from tellwhen.inspect.attribute_coverage import find_missing_attributes
 from tellwhen.inspect.inspection import Inspection
-from tellwhen.kernels.arrays import I32, Events
+from tellwhen.kernels.arrays import F64, I32, Events
 from tellwhen.language.ast import Expr
 from tellwhen.language.explanation import Explanation
 from tellwhen.language.reading import ExpressionInput
@@ -885,11 +894,12 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         """
         if not isinstance(other, Index):
             raise ArgumentError(f"merge takes an Index, not {abbreviate(other)}; add_many takes subscriptions")
+        # Before the change: two indexes that are merged into each other must not wait for each other's lock.
+        state, (slots, scores) = other._contents.read_with_scores(_read_live_scores)
         with self._contents.change() as shard:
-            state = other._contents.state
             if shard.store.schema == state.shard.store.schema:
-                slots = np.array(state.list_live_slots(), dtype=np.int32)
-                shard.add_compiled(state.shard, state.view.snapshot, state.attributes, slots, replace)
+                view = state.view.snapshot
+                shard.add_compiled(state.shard, view, state.attributes, slots, scores=scores, replace=replace)
             else:  # declared types change what a constant means, so the texts are compiled again
                 shard.add(exchange.iter_rows(state), replace)
         return self
@@ -964,10 +974,18 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         note
             JSON to store with this state of the index, such as how far a queue of changes was read.
             `tellwhen.read_note(path)` returns it.
+
+        Raises
+        ------
+        FormatError
+            If the directory cannot be written, or has other files.
         """
         with self._contents.lock_shard() as shard:
             arrays, meta = shard.split()
-            directory.save(path, arrays, meta | {"note": note})
+            try:
+                directory.save(path, arrays, meta | {"note": note})
+            except OSError as error:
+                raise FormatError(f"{os.fspath(path)} cannot be written: {error.strerror or error}") from error
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = True, memory_limit: int | None = None) -> Index:
@@ -1010,3 +1028,9 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self._open(Shard.join(state["arrays"], state["meta"]), MemoryLimit(state["memory_limit"]))
         self._contents.mismatches = Mismatches(state["mismatches"])
+
+
+def _read_live_scores(state: State) -> tuple[I32, F64]:
+    """Return the slots that are not removed, and their scores."""
+    slots = np.array(state.list_live_slots(), dtype=np.int32)
+    return slots, state.shard.store.scores.get_scores(slots)

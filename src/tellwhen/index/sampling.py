@@ -53,7 +53,8 @@ class MatchedEventSample:
         """Count the events of a list or a table, and keep copies of some. Ignore an iterator, since it is consumed."""
         if isinstance(events, pa.Table):
             self._count += events.num_rows
-            with suppress(pa.ArrowNotImplementedError):  # a column of a rare type
+            # A column of a rare type; before PyArrow 24, also a string view.
+            with suppress(pa.ArrowNotImplementedError, pa.ArrowTypeError):
                 rows = events.slice(0, ROWS_PER_TABLE)
                 row_count = ROWS_PER_TABLE * BYTES_PER_TABLE_MAX // max(BYTES_PER_TABLE_MAX, rows.nbytes)
                 self._tables.append(_copy_as_ipc(rows.slice(0, row_count)))

@@ -102,7 +102,14 @@ class Shard:
         self._index_added(first, slot_by_id, replaced, moves)
 
     def add_compiled(
-        self, source: Shard, snapshot: Snapshot, attributes: Attributes, slots: I32, replace: bool = False
+        self,
+        source: Shard,
+        snapshot: Snapshot,
+        attributes: Attributes,
+        slots: I32,
+        *,
+        scores: F64 | None = None,
+        replace: bool = False,
     ) -> None:
         """Add subscriptions of another shard with the same schema. They are copied as they were compiled.
 
@@ -114,6 +121,8 @@ class Shard:
             The store and the attributes of the other shard at the moment at which its subscriptions are copied.
         slots
             The slots of the subscriptions in the other shard, ascending and not removed at that moment.
+        scores
+            Their scores. By default they are read from the other shard, where they may change meanwhile.
         replace
             Whether to replace subscriptions of the same ids.
         """
@@ -129,7 +138,7 @@ class Shard:
         next_ordinals = count(self.ids.ordinals.next)
         ordinals = [next(next_ordinals) if slot is None else self.ids.ordinals[slot] for slot in older]
         _, moves = self.store.adopt_from(snapshot, slots, attributes)
-        self.store.scores.adopt(source.store.scores, first, slots)
+        self.store.scores.adopt(source.store.scores, first, slots, scores)
         self.ids.extend(ids, ordinals)
         self.texts.adopt(source.texts, slots)
         self.payloads.adopt(source.payloads, first, slots)

@@ -28,7 +28,6 @@ def compute_value(term: Term, event: Mapping[str, Any]) -> Any:
 
 
 def to_python(value: Value) -> Any:
-    """Return the Python value of a Value."""
     family, key = value
     if family == "number" or family == "string":
         return key

@@ -111,7 +111,6 @@ def _evaluate_has(predicate: Has, value: Any) -> bool:
 
 
 def has_equal_member(predicate: Has, constant: Any, value: Any) -> bool:
-    """Return whether some member of a value equals the constant."""
     return evaluate_predicate(Predicate(predicate.attribute, "=", constant), value) is True
 
 

@@ -106,11 +106,11 @@ def _describe_attributes(expr: Expr, value: bool | None, event: Mapping[str, Any
 
 def _describe_value(name: str, event: Mapping[str, Any], objects: set[str]) -> str:
     """Describe the value of an attribute, or why it is missing: it is an object, or inside of a list of objects."""
-    value = event.get(name)
+    value: Any = event.get(name)
     if is_present(value):
         return f"{format_name(name)} is {format_value(value)}"
     if is_list_like(value):
-        return f"{format_name(name)} is an empty list"
+        return f"{format_name(name)} is {format_value(value) if len(value) else 'an empty list'}"
     if name in objects:
         return f"{format_name(name)} is an object, not a list of objects"
     parts = name.split(".")

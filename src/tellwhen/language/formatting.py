@@ -93,7 +93,8 @@ def format_value(value: Any, length: int = 60) -> str:
         text = "missing"
     elif is_list_like(value):
         # A member takes at least two characters, a digit and a comma: no more members fit.
-        text = f"[{', '.join(format_value(member, length) for member in islice(value, length // 2))}]"
+        members = islice(value, length // 2)
+        text = f"[{', '.join('NULL' if is_missing(m) else format_value(m, length) for m in members)}]"
     elif isinstance(value, Interval):
         low, high = ("" if end is None else format_value(end) for end in (value.low, value.high))
         text = f"from {low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"

@@ -22,13 +22,22 @@ class StoredText(str):
 
 
 def read_expression(expression: ExpressionInput) -> tuple[Expr, str]:
-    """Return the expression and its text. Text in the language is returned unchanged."""
+    """Return the expression and its text. Text in the language is returned unchanged.
+
+    Raise ExpressionError for a bool, although it is the JSON form of a constant: it is probably a mistake.
+    """
     if type(expression) is StoredText:
         return parse_stored(expression), str(expression)
     if isinstance(expression, str) and not expression.lstrip().startswith("{"):  # JSON begins with a brace, text never
         return parse(expression), expression
+    if isinstance(expression, bool):
+        # `col("a") & col("b") == 1` is a bool: Python compares the expression `a & b` with 1.
+        raise ExpressionError(
+            f"expected an expression, found the bool {expression}. In Python, == binds more loosely than &: write "
+            f"col('a') & (col('b') == 1). For a constant, write the text '{str(expression).upper()}'"
+        )
     try:
-        expr = from_json(expression) if isinstance(expression, str | Mapping | bool) else as_expr(expression)
+        expr = from_json(expression) if isinstance(expression, str | Mapping) else as_expr(expression)
     except TypeError:
         raise ExpressionError(
             f"the expression must be text, an Expr or a JSON mapping, not {describe_value(expression)}"

@@ -7,15 +7,16 @@ where a time is declared, and events that consist of text only are read as decla
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from tellwhen.deprecation import warn_deprecated
 from tellwhen.errors import SchemaError, abbreviate, find_similar
 from tellwhen.language.ast import Expr, Predicate
-from tellwhen.language.computation import iter_input_paths
+from tellwhen.language.computation import get_term, iter_input_paths
 from tellwhen.language.formatting import format_predicate
 from tellwhen.language.predicates import validate_name
+from tellwhen.language.terms import AnyMember, is_computed
 from tellwhen.language.times import parse_time
 from tellwhen.language.values import Family, is_list_like
 
@@ -64,7 +65,7 @@ class Schema:
     tellwhen.errors.SchemaError: subscription 'typo': prise < 20: prise is not declared; did you mean price?
     """
 
-    __slots__ = ("reads_times", "strict", "types")
+    __slots__ = ("_paths_to_times", "reads_times", "strict", "types")
 
     def __init__(self, types: Mapping[str, str] | Iterable[tuple[str, str]] = (), *, strict: bool = False) -> None:
         if not isinstance(strict, bool):
@@ -80,7 +81,9 @@ class Schema:
                 name = TYPE_NAME_BY_CLASS.get(type_) if isinstance(type_, type) else None
                 hint = f"write the type as text: {name!r}" if name else f"the types are {', '.join(FAMILY_BY_TYPE)}"
                 raise SchemaError(f"{attribute}: unknown type {abbreviate(type_)}; {hint}")
-        self.reads_times = any(FAMILY_BY_TYPE[type_] == "time" for type_ in self.types.values())
+        times = [attribute for attribute, type_ in self.types.items() if FAMILY_BY_TYPE[type_] == "time"]
+        self.reads_times = len(times) > 0
+        self._paths_to_times = frozenset(path for attribute in times for path in _list_parent_paths(attribute))
 
     @classmethod
     def coerce(cls, schema: Schema | Mapping[str, Any] | None) -> Schema:
@@ -112,7 +115,8 @@ class Schema:
         """
         if self.types or self.strict:
             for predicate in expression.predicates():
-                self._check_family(predicate)
+                for path, tested in _iter_tested_predicates(predicate):
+                    self._check_family(path, tested)
                 if self.strict:
                     self._check_declared(predicate)
 
@@ -128,38 +132,61 @@ class Schema:
                 )
                 raise SchemaError(f"{format_predicate(predicate)}: {attribute} is not declared{hint}")
 
-    def _check_family(self, predicate: Predicate) -> None:
-        declared = self.types.get(predicate.attribute)
+    def _check_family(self, path: str, predicate: Predicate) -> None:
+        declared = self.types.get(path)
         family = predicate.family
         if declared is not None and family is not None and FAMILY_BY_TYPE[declared] != family:
             hint = f"; write a {declared} as {CONSTANT_EXAMPLES[declared]}" if declared in CONSTANT_EXAMPLES else ""
             raise SchemaError(
-                f"{format_predicate(predicate)}: {predicate.attribute} is declared {declared}, "
+                f"{format_predicate(predicate)}: {path} is declared {declared}, "
                 f"but {predicate.constants[0]!r} is a {family}{hint}"
             )
 
+    def has_times_at(self, attribute: str) -> bool:
+        """Return whether an attribute, or a member of objects in it, is declared as a date or timestamp."""
+        return attribute in self._paths_to_times or FAMILY_BY_TYPE.get(self.types.get(attribute, "")) == "time"
+
     def read(self, attribute: str, value: Any) -> Any:
-        """Return a value of an event as declared: text of a date or timestamp attribute becomes a time if it is one."""
+        """Return a value of an event as declared: text of a date or timestamp attribute becomes a time if it is one.
+
+        The same holds for the members of lists and of objects.
+        """
         if isinstance(value, str) and FAMILY_BY_TYPE.get(self.types.get(attribute, "")) == "time":
             time = parse_time_or_none(value)
             return value if time is None else time
+        if is_list_like(value):
+            return [self.read(attribute, member) for member in value]
+        if attribute in self._paths_to_times and isinstance(value, Mapping):
+            return {name: self.read(f"{attribute}.{name}", member) for name, member in value.items()}
         return value
 
     def read_event(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Return a flat event with every value as declared."""
-        values = {}
-        for attribute, value in event.items():
-            if is_list_like(value):
-                values[attribute] = [self.read(attribute, member) for member in value]
-            else:
-                values[attribute] = self.read(attribute, value)
-        return values
+        return {
+            attribute: self.read(attribute, value) if self.has_times_at(attribute) else value
+            for attribute, value in event.items()
+        }
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and (self.types, self.strict) == (other.types, other.strict)
 
     def __repr__(self) -> str:
         return f"Schema({self.types!r}{', strict=True' if self.strict else ''})"
+
+
+def _list_parent_paths(attribute: str) -> Iterator[str]:
+    """Yield a and a.b for a.b.c."""
+    return (attribute[:i] for i, character in enumerate(attribute) if character == ".")
+
+
+def _iter_tested_predicates(predicate: Predicate, prefix: str = "") -> Iterator[tuple[str, Predicate]]:
+    """Yield a predicate with the path of its attribute; for `items[price > 5]`, yield price > 5 with items.price."""
+    term = get_term(predicate.attribute) if is_computed(predicate.attribute) else None
+    if isinstance(term, AnyMember):
+        for tested in term.expression.predicates():
+            yield from _iter_tested_predicates(tested, f"{prefix}{term.name}.")
+    else:
+        yield f"{prefix}{predicate.attribute}", predicate
 
 
 def parse_time_or_none(text: str) -> dt.datetime | None:

@@ -27,9 +27,13 @@ def resolve_path(path: str | os.PathLike[str]) -> Path:
     'data/index'
     """
     text = os.fspath(path)
+    if "\0" in text:
+        raise FormatError(f"{text!r} has a NUL character, which no path can have")
     url = URL.match(text)
     if url is None:
-        return Path(text)
+        local = Path(text)
+        # `Path` drops the start of "./s3a:/x", which is then taken for a URL when the path is resolved again.
+        return local.absolute() if URL.match(os.fspath(local)) else local
     scheme, rest = url.groups()
     if scheme.lower() != "file":
         raise FormatError(
@@ -40,7 +44,7 @@ def resolve_path(path: str | os.PathLike[str]) -> Path:
         raise FormatError(f"{text}: expected a URL as a str, found a Path, which drops a slash of it; pass a str")
     if rest.startswith("/"):
         host, slash, rest = rest[1:].partition("/")
-        if host not in LOCAL_HOSTS or not slash:
+        if host.lower() not in LOCAL_HOSTS or not slash:
             raise FormatError(
                 f"{text}: expected a file: URL without a host, such as file:///data/index, found the host {host!r}. "
                 "Mount the file system of that host, and give the path of the folder"

@@ -166,7 +166,6 @@ class Tenants:
         return hashlib.sha256(manifest.read_bytes()).hexdigest() if is_saved_index else ""
 
     def list_open(self) -> list[Tenant]:
-        """Return the tenants that are open."""
         return list(self._open_tenants.values())
 
     def close(self) -> None:

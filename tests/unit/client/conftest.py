@@ -20,7 +20,7 @@ def kind(request):
 @pytest.fixture(params=CLIENT_KINDS)
 def client(request, address):
     """A client of a service without subscriptions."""
-    with request.param(address) as client:
+    with request.param(address, timeout=120.0) as client:  # the first call of a kernel compiles it
         client.remove_many([subscription.id for subscription in client.iter_subscriptions()])
         assert len(client) == 0
         yield client

@@ -82,3 +82,14 @@ def test_random_subscriptions_are_copied_as_they_are(seed):
     for _ in range(50):
         event = random_event(rng)
         assert match(target, event) == [slot for slot, one in enumerate(kept) if one.evaluate(event)]
+
+
+def test_a_change_that_is_undone_leaves_no_larger_table():
+    store = make_store([f"x = {i}" for i in range(20)])
+    bytes_before = {name: array.nbytes for name, array in store.arrays().items()}
+    mark = store.mark()
+    store.append(store.compile(parse(f"y = {i}") for i in range(500)))
+    store.rewind(mark)
+    assert {name: array.nbytes for name, array in store.arrays().items()} == bytes_before
+    store.append(store.compile(parse(f"z = {i}") for i in range(500)))
+    assert match(store, {"x": 7, "z": 400}) == [7, 420]

@@ -1,10 +1,12 @@
 """Subscriptions as tables and files of other programs, and back."""
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import tellwhen as tw
+from tellwhen.compile.scores import Scores
 from tellwhen.index import exchange
 from tellwhen.index.maintenance.compaction import Compaction
 
@@ -135,6 +137,45 @@ def test_merge_compiles_again_for_another_schema():
     with pytest.raises(tw.SchemaError, match="'a'.*y is declared int"):
         strict.merge(other)
     assert strict.match({"x": 2, "y": "b"}) == ["b"]
+
+
+def test_merge_copies_scores_of_one_moment(monkeypatch):
+    other = tw.Index().add_many(dict.fromkeys(range(4), "x = 1"))
+    get_scores, calls = Scores.get_scores, []
+
+    def change_meanwhile(self, slots):
+        calls.append(1)
+        halves = np.array_split(slots, 2)
+        first = get_scores(self, halves[0])
+        if len(calls) == 1:
+            other.set_scores(dict.fromkeys(range(4), 7.0))
+        return np.concatenate([first, get_scores(self, halves[1])])
+
+    one = tw.Index()
+    with monkeypatch.context() as patch:
+        patch.setattr(Scores, "get_scores", change_meanwhile)
+        one.merge(other)
+    assert one.top_k({"x": 1}, 9) == [(i, 7.0) for i in range(4)]
+
+
+@pytest.mark.parametrize("name", ["file://localhost{}/a.pq", "FILE://LOCALHOST{}/a.pq", "file:{}/a.pq", "{}/q?1.pq"])
+def test_files_are_read_under_the_names_that_they_are_written_with(tmp_path, name):
+    path = name.format(tmp_path)
+    full().to_parquet(path)
+    assert dump(tw.Index.from_parquet(path)) == dump(full())
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_relative_path_with_a_colon(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a:").mkdir()
+    full().to_parquet("a:/b.pq")
+    assert dump(tw.Index.from_parquet("a:/b.pq")) == dump(full())
+    full().save("./s3a:/x")
+    assert dump(tw.Index.load("./s3a:/x")) == dump(full())
+    for write in (full().save, full().to_parquet, tw.Index.load, tw.read_note):
+        with pytest.raises(tw.FormatError, match="NUL character"):
+            write("a\0b")
 
 
 def test_merge_without_texts():

@@ -245,7 +245,7 @@ def test_an_explanation_shows_values_as_one_would_write_them():
         (tw.Interval(1, None), "at least 1"),
         (tw.Interval(None, dt.date(2026, 1, 1)), "at most DATE '2026-01-01'"),
         (tw.Interval(1, 2.5), "from 1 to 2.5"),
-        (["a", None, np.float64(0.5)], "['a', missing, 0.5]"),
+        (["a", None, np.float64(0.5)], "['a', NULL, 0.5]"),
         (list(range(100_000)), "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16..."),
     ]:
         assert str(index.explain("a", {"x": value})).splitlines()[-1].endswith(f" x is {text}")

@@ -80,3 +80,71 @@ def test_a_value_of_a_wrong_type_is_counted_once():
         one = tw.Index().merge(index)
         one.match_many(events)
         assert one.inspect.get_stats()["mismatches"] == {"load": 1}
+
+
+def log_mismatches(caplog, rules, *matched, schema=None):
+    """Return what the index logs about the events, without the sentence that ends every message."""
+    index = tw.Index(schema=schema).add_many(dict(enumerate(rules)))
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "tellwhen"):
+        for events in matched:
+            if isinstance(events, dict):
+                index.match(events)
+            else:
+                index.match_many(events)
+    end = ". Further cases are only counted, in index.inspect.get_stats()['mismatches']"
+    messages = [record.message for record in caplog.records if "compiling" not in record.message]
+    return [message.removeprefix("tellwhen: ").removesuffix(end) for message in messages]
+
+
+DAY = dt.date(2026, 3, 7)
+NO_VALUE = "doctor = due has no value in an event: doctor is 'dr-03' (a string), due is DATE '2026-03-07' (a time)"
+INPUT = "in an event, so the values that subscriptions compute from it are undefined"
+
+
+@pytest.mark.parametrize(
+    ("rules", "events", "message"),
+    [
+        (["doctor = due"], {"doctor": "dr-03", "due": DAY}, NO_VALUE),
+        (["doctor = due"], [{"doctor": "dr-03"}, {"doctor": "dr-03", "due": DAY}], NO_VALUE),
+        (["doctor = due"], pa.table({"doctor": ["dr-03"], "due": [DAY]}), NO_VALUE),
+        (["a / b > 1"], [{"a": 4, "b": 2}, {"a": 5, "b": 0}],
+         "a / b has no value in an event: a is 5 (a number), b is 0 (a number)"),
+        (["p.a / p.b > 1"], pa.table({"p": [{"a": 4, "b": 2}, {"a": 5, "b": 0}]}),
+         "p.a / p.b has no value in an event: p.a is 5 (a number), p.b is 0 (a number)"),
+        (["a / b > 1"], pa.table({"m": pa.array([[("a", "1"), ("b", "0")]], pa.map_(pa.string(), pa.string()))}),
+         "a / b has no value, or one of a wrong type, in an event"),
+        (["coalesce(s, t, 7) > 3"], {"s": "odd"},
+         "coalesce(s, t, 7) is 'odd' (a string) in an event, and subscriptions compare it with a number"),
+        (["coalesce(s, t, 7) > 3"], {"s": [1, "x"]},
+         "coalesce(s, t, 7) is 'x' (a string) in an event, and subscriptions compare it with a number"),
+        (["a + b > 1"], [{"a": 4, "b": 2}, {"a": 4, "b": "2"}], f"b is '2' (a string) {INPUT}"),
+        (["s = 'x'", "s + 1 > 2"], {"s": "abc"}, f"s is 'abc' (a string) {INPUT}"),
+        (["items[p > 1]"], [{"items": [{"p": 1}]}, {"items": [5]}], f"items is 5 (a number) {INPUT}"),
+        (["x = 1"], {"x": tw.Interval(DAY, None)},
+         "x is at least DATE '2026-03-07' (an interval) in an event, and subscriptions compare it with a number"),
+        (["a < b"], {"a": [1, 2], "b": "z"},
+         "a < b has no value in an event: a is [1, 2] (a list), b is 'z' (a string)"),
+    ],
+)  # fmt: skip
+def test_a_warning_has_an_example(caplog, rules, events, message):
+    assert log_mismatches(caplog, rules, events) == [message]
+
+
+def test_events_of_an_iterator_are_no_examples(caplog):
+    (message,) = log_mismatches(caplog, ["a < b"], iter([{"a": 1, "b": "x"}]))
+    assert message == "a < b has no value, or one of a wrong type, in an event"
+
+
+def test_examples_are_read_by_the_schema(caplog):
+    event = {"doctor": "dr-03", "due": "2026-03-07"}
+    (message,) = log_mismatches(caplog, ["doctor = due"], event, schema={"due": "timestamp"})
+    assert message.endswith("due is TIMESTAMP '2026-03-07 00:00:00' (a time)")
+
+
+@pytest.mark.parametrize("is_one_batch", [True, False])
+def test_at_most_20_attributes_are_logged(caplog, is_one_batch):
+    events = [{f"a{n}": "x"} for n in range(30)]
+    messages = log_mismatches(caplog, [f"a{n} = 1" for n in range(30)], *([events] if is_one_batch else events))
+    assert [message.partition(" ")[0] for message in messages] == [*(f"a{n}" for n in range(20)), "more"]
+    assert messages[-1].startswith("more than 20 attributes have values that subscriptions cannot compare")

@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 import tellwhen as tw
+from tellwhen.inspect.attribute_coverage import find_missing_attributes
 
 
 def test_attributes_that_no_event_has_are_seen():
@@ -33,3 +34,31 @@ def test_what_events_lack_is_told_with_what_they_have():
     found = index.inspect.check_attributes([{"delay": 5, "vehicle": {"seats": 3}, "colour": 1}])
     assert found.missing == {"dealy": "delay", "vehicle": "vehicle.seats", "unlike": None}
     assert sorted(found.unused) == ["colour", "vehicle.seats"]
+
+
+def test_an_object_is_not_reported_as_missing():
+    index = tw.Index().add(1, "patient IS NULL")
+    members = ["weight", "age", "name", "city"]
+    for events in ([{"patient": dict.fromkeys(members, 3)}], pa.table({"patient": [dict.fromkeys(members, 3)]})):
+        found = index.inspect.check_attributes(events)
+        assert found.missing == {"patient": "patient.age"}
+        assert "patient has no value in any event, only members such as patient.age" in str(found)
+        assert "no event has patient" not in str(found)
+
+
+def test_suggestions_do_not_depend_on_the_order_of_names():
+    names = [f"patient.{letter}" for letter in "dbca"]
+    for present in (names, names[::-1], set(names)):
+        assert find_missing_attributes(present, ["patient"])[0] == {"patient": "patient.a"}
+
+
+def test_computed_values_are_told_from_values_of_a_wrong_type():
+    index = tw.Index().add_many({1: "a / b > 1", 2: "coalesce(s, 7) > 3", 3: "city = 'Rome'"})
+    found = index.inspect.check_attributes([{"a": 1, "b": 0, "s": "odd", "city": 5}, {"a": 2, "b": 0}])
+    assert found.mismatches == {"a / b": 2, "coalesce(s, 7)": 1, "city": 1}
+    assert found.computed == {"a / b", "coalesce(s, 7)"}
+    assert sorted(str(found).splitlines()[1:]) == [
+        "a / b: no value, or one of a wrong type, in 2 cases",
+        "city: 1 value of a wrong type",
+        "coalesce(s, 7): no value, or one of a wrong type, in 1 case",
+    ]

@@ -30,6 +30,22 @@ def test_python_mistakes_are_caught():
         tw.col("")
 
 
+@pytest.mark.parametrize("wrong", [tw.col("a") & tw.col("b") == 1, True])
+def test_a_bool_is_not_an_expression(wrong):
+    """Python reads `a & b == 1` as `(a & b) == 1`, which compares an expression with 1."""
+    index = tw.Index()
+    message = rf"found the bool {wrong}\. .*write col\('a'\) & \(col\('b'\) == 1\)\. .*'{str(wrong).upper()}'"
+    for add in (lambda: index.add("x", wrong), lambda: index.add_many({"x": wrong})):
+        with pytest.raises(tw.ExpressionError, match=message):
+            add()
+    (rejected,) = index.add_valid({"x": wrong})
+    assert "found the bool" in rejected.reason
+    assert len(index) == 0
+    for form in ("TRUE", tw.parse("FALSE"), {"not": True}):
+        index.add(len(index), form)
+    assert list(map(str, index.values())) == ["TRUE", "FALSE", "NOT TRUE"]
+
+
 def test_bad_arguments_of_columns():
     for wrong in (
         lambda: A.round([1]), lambda: A.date_part(["x"]), lambda: A.date_part("eon"), lambda: A.cast([1]),

@@ -349,7 +349,7 @@ def test_a_full_disk_keeps_the_previous_index(tmp_path, monkeypatch, limit):
         return write(descriptor, data[:room])
 
     monkeypatch.setattr(os, "write", write_up_to_limit)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(tw.FormatError, match="idx cannot be written: No space left"):
         index.save(tmp_path / "idx")
     monkeypatch.undo()
     assert len(tw.Index.load(tmp_path / "idx")) == 3000
@@ -400,3 +400,8 @@ def test_other_files_stay(tmp_path):
     (tmp_path / "idx" / "manifest.json").write_text("{")
     tw.Index().add(1, "x = 1").save(tmp_path / "idx")
     assert len(tw.Index.load(tmp_path / "idx")) == 1
+
+
+def test_a_directory_that_cannot_be_created():
+    with pytest.raises(tw.FormatError, match="/proc/x cannot be written: No such file or directory"):
+        tw.Index().save("/proc/x")

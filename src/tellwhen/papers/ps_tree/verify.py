@@ -73,7 +73,6 @@ class Record(NamedTuple):
 
 
 def read_records_by_offset(common: CommonIndex) -> dict[int, Record]:
-    """Return all records by offset."""
     words, at = common.records.tolist(), 0
     records = {}
     while at < len(words):

@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 
 import tellwhen as tw
@@ -66,6 +67,24 @@ def test_a_compaction_that_catches_up_keeps_payloads():
         work.run()
     kept = {work.result.ids[slot]: work.result.payloads.get(slot) for slot in work.result.store.find_alive().tolist()}
     assert kept == {id_: index.get_payload(id_) for id_ in index}
+
+
+def test_a_compaction_that_catches_up_keeps_scores_and_positions():
+    index = tw.Index().add_many([(i, "x > 1", float(i)) for i in range(9)]).remove_many(range(4))
+    work = Compaction(index._shard)
+    work.run()
+    index.add(6, "x > 0", score=3.0, replace=True).add("late", "x > 1", score=1.0).set_scores({5: 50.0})
+    while not work.finish():
+        work.run()
+    new = work.result
+    live = new.store.find_alive()
+    scores = dict(
+        zip([new.ids[slot] for slot in live.tolist()], new.store.scores.get_scores(live).tolist(), strict=True)
+    )
+    assert scores == {4: 4.0, 5: 50.0, 6: 3.0, 7: 7.0, 8: 8.0, "late": 1.0}
+    by_position = live[np.argsort(new.ids.ordinals.get_many(live))]
+    assert [new.ids[slot] for slot in by_position.tolist()] == list(index) == [4, 5, 6, 7, 8, "late"]
+    assert new.ids.ordinals.next == index._shard.ids.ordinals.next
 
 
 def test_compaction_keeps_payloads():

@@ -13,7 +13,6 @@ from tellwhen.papers.a_tree.bdd.kernels.upward import write_records
 
 
 def lay_out_index(diagram: Diagram, snapshot: Snapshot) -> BDDIndex:
-    """Lay out the index of a diagram."""
     nodes, slots, root = diagram
     at_root = root >= TERMINALS
     order = np.argsort(root[at_root], kind="stable")

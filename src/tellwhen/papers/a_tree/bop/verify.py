@@ -30,7 +30,6 @@ def check_encodings(index: BoPIndex, trees: Trees) -> None:
 
 
 def read_numbers(encoding: U8) -> Iterator[int]:
-    """Yield the numbers of an encoding."""
     number = shift = 0
     for byte in encoding.tolist():
         number |= (byte & 127) << shift
