@@ -10,7 +10,8 @@ from typing import Literal, NamedTuple
 
 from bench.naive import NaiveScan
 from tellwhen.engines import create
-from tellwhen.engines.base import REGISTRY, Engine, Source
+from tellwhen.engines.base import Engine, Source
+from tellwhen.engines.registry import load_engines
 from tellwhen.papers.ranked import STRUCTURES
 
 Paper = Literal["betree", "atree", "opindex", "pstree", "ranked"]
@@ -86,7 +87,7 @@ def find_build_target(name: str) -> float | None:
 
 def is_known(spec: str) -> bool:
     """Return whether an engine, with any options, or a structure of scored intervals has this name."""
-    return spec in FOREIGN_ENGINES or spec in STRUCTURES or spec.partition(":")[0] in REGISTRY
+    return spec in FOREIGN_ENGINES or spec in STRUCTURES or spec.partition(":")[0] in load_engines()
 
 
 def parse_engine_names(names: str) -> list[str]:
@@ -94,5 +95,5 @@ def parse_engine_names(names: str) -> list[str]:
     engines = [name.strip() for name in names.split(",") if name.strip()]
     for name in engines:
         if not is_known(name):
-            raise ValueError(f"there is no engine {name}; there are {', '.join(sorted(REGISTRY))}")
+            raise ValueError(f"there is no engine {name}; there are {', '.join(sorted(load_engines()))}")
     return engines
