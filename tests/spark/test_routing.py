@@ -83,7 +83,7 @@ def test_no_match_is_lost(spark, tmp_path, engine, monkeypatch):
 
 def count_shards_met(path, rows):
     served = OpenVersion(path, read_version(path))
-    positions, _ = served.routed(encode(rows, served.attributes, Schema())[0])
+    positions, _ = served.route(encode(rows, served.attributes, Schema())[0])
     return len(positions) / len(rows)
 
 
