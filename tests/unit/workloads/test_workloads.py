@@ -287,9 +287,9 @@ def test_abegen_has_the_published_sharing():
 
     def measure_sharing(skew):
         work = ABEGen(total=100_000, skew=skew)
-        _, _, _, middle = work.nodes(3, np.arange(100_000))
+        _, _, _, middle = work.expand_nodes(3, np.arange(100_000))
         distinct, times = np.unique(middle, return_counts=True)
-        _, owner, _, leaf = work.nodes(2, distinct)
+        _, owner, _, leaf = work.expand_nodes(2, distinct)
         return len(middle) / len(distinct), times[owner].sum() / len(np.unique(leaf))
 
     middle, leaf = measure_sharing(0.6)
