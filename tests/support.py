@@ -123,3 +123,22 @@ def verify_index(index: tw.Index) -> None:
     """Check the arrays of an index's engine under the lock, so that background work does not change them meanwhile."""
     with index._contents.lock_shard() as shard:
         shard.engines.verify()
+
+
+class Known:
+    """Expressions, scores and order of the subscriptions that an index should have."""
+
+    def __init__(self):
+        self.expressions, self.scores, self.order = {}, {}, {}
+
+    def add(self, id_, expression, score=0.0):
+        self.expressions[id_], self.scores[id_] = expression, float(score)
+        self.order[id_] = max(self.order.values(), default=-1) + 1
+
+    def remove(self, id_):
+        for known in (self.expressions, self.scores, self.order):
+            del known[id_]
+
+    def best(self, event, k):
+        true = [i for i, expression in self.expressions.items() if expression.evaluate(event) is True]
+        return [(i, self.scores[i]) for i in sorted(true, key=lambda i: (-self.scores[i], self.order[i]))[:k]]

@@ -404,7 +404,7 @@ class Shard:
         return copy
 
     def count_bytes(self) -> dict[str, int]:
-        """Return the sizes of the parts: engine, store, ids and texts and, if there are any, others."""
+        """Return the bytes of each part: engine, store, ids and texts, and the parts that only some shards have."""
         ids_and_texts = [*self.texts.arrays().values(), *self.ids.arrays().values()]
         payloads = sum(array.nbytes for array in self.payloads.arrays().values())
         return {

@@ -149,7 +149,7 @@ class TimeoutProtocol(HttpToolsProtocol):
 
 
 def make_protocol(timeouts: Timeouts) -> type[TimeoutProtocol]:
-    """Return a protocol class with these timeouts: uvicorn takes a class, and calls it with arguments of its own."""
+    """Return a protocol class with these timeouts, since uvicorn takes a class and calls it without them."""
     return type("ConfiguredTimeoutProtocol", (TimeoutProtocol,), {"timeouts": timeouts})
 
 

@@ -13,32 +13,13 @@ import pyarrow as pa
 import pytest
 
 import tellwhen as tw
-from support import register_variant, verify_index, wait_for_upkeep
+from support import Known, register_variant, verify_index, wait_for_upkeep
 from tellwhen.engines.auto.bands import BandLimits
 from tellwhen.engines.auto.engine import Auto, AutoLimits
 from tellwhen.index.index import RANKINGS_PER_UPKEEP_CHECK
 from tellwhen.testing.engine_checks import random_event, random_expression
 
 pytestmark = pytest.mark.late
-
-
-class Known:
-    """What an index should hold."""
-
-    def __init__(self):
-        self.expressions, self.scores, self.order = {}, {}, {}
-
-    def add(self, id_, expression, score=0.0):
-        self.expressions[id_], self.scores[id_] = expression, float(score)
-        self.order[id_] = max(self.order.values(), default=-1) + 1
-
-    def remove(self, id_):
-        for known in (self.expressions, self.scores, self.order):
-            del known[id_]
-
-    def best(self, event, k):
-        true = [i for i, expression in self.expressions.items() if expression.evaluate(event) is True]
-        return [(i, self.scores[i]) for i in sorted(true, key=lambda i: (-self.scores[i], self.order[i]))[:k]]
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ class MemoryLimit:
             )
 
     def refuse_scores(self, shard: Shard, score_bytes: int) -> None:
-        """Raise LimitError if the shard would be above the limit with so many more bytes for scores."""
+        """Raise LimitError if `score_bytes` more bytes would put the shard above the limit."""
         if self.bytes is not None and score_bytes and self.count_bytes(shard) + score_bytes > self.bytes:
             raise LimitError(
                 f"the scores would take {score_bytes:,} bytes, for which the memory_limit of {self.bytes:,} leaves no "

@@ -21,7 +21,7 @@ class ShardUpkeep(ABC):
 
     @abstractmethod
     def run(self) -> None:
-        """Do the long part in any thread. Read only what never changes."""
+        """Do the long part of the work, in any thread; read only arrays that never change."""
 
     @abstractmethod
     def finish(self) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tellwhen as tw
-from support import limit_index, wait_for_upkeep
+from support import Known, limit_index, wait_for_upkeep
 from tellwhen.index.limits import CompactionLimits
 from tellwhen.index.maintenance.compaction import Compaction
 from tellwhen.testing.engine_checks import check_matches, random_event, random_expression
@@ -100,25 +100,6 @@ def test_compaction_keeps_payloads():
     assert index.match({"x": 2}, where={"n": [470, "late"]}) == [470, "late"]
     counts = index.count_by_subscription([{"x": 2}, {"x": 0}], where={"n": [470, "late"]}).to_pydict()
     assert counts["count"] == [1, 1]
-
-
-class Known:
-    """What an index should hold."""
-
-    def __init__(self):
-        self.expressions, self.scores, self.order = {}, {}, {}
-
-    def add(self, id_, expression, score=0.0):
-        self.expressions[id_], self.scores[id_] = expression, float(score)
-        self.order[id_] = max(self.order.values(), default=-1) + 1
-
-    def remove(self, id_):
-        for known in (self.expressions, self.scores, self.order):
-            del known[id_]
-
-    def best(self, event, k):
-        true = [i for i, expression in self.expressions.items() if expression.evaluate(event) is True]
-        return [(i, self.scores[i]) for i in sorted(true, key=lambda i: (-self.scores[i], self.order[i]))[:k]]
 
 
 @pytest.mark.parametrize("is_background", [False, True])
