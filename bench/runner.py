@@ -97,7 +97,9 @@ def run(
             results.save(folder, task.stored)
 
     tasks = [
-        task for name in stored for task in _find_tasks(_by_name(experiments, name), stored[name], settings, engines)
+        task
+        for experiment in experiments
+        for task in _find_tasks(experiment, stored[experiment.name], settings, engines)
     ]
     _run_all(measure_task, tasks, settings.jobs, turns)
     return list(stored.values())
