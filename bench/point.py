@@ -36,7 +36,7 @@ EVENTS = 64
 SLICE_SECONDS_MIN = 0.04
 """An engine is timed for at least this long before the next engine is timed."""
 
-ROUND_SECONDS = 0.3
+ROUND_SECONDS = 0.1
 """A slow engine is timed on fewer events, so that a round takes about this long."""
 
 ATTEMPTS = 3
