@@ -129,6 +129,8 @@ class Leads(Claim):
         spread = f": {ratios[0]:.3g} times" if len(ratios) == 1 else spread
         margin = f" by {self.factor:.3g}x" if self.factor != 1 else ""
         text = f"{self.engine} leads {rival}{margin} at {won} of {len(points)} points{spread}"
+        if verdict == "fails" and metric == "match":
+            text += _compare_candidates(own_rows[points[-1]], rival_rows[points[-1]])
         return Finding(verdict, text, subject)
 
     def _compare(self, own_row: Row, rival_row: Row, metric: str) -> tuple[str, float | None]:
@@ -145,6 +147,18 @@ class Leads(Claim):
         if abs(ratio - 1) <= noise:
             return "drawn", ratio
         return "won" if ratio > 1 else "lost", ratio
+
+
+def _compare_candidates(own_row: Row, rival_row: Row) -> str:
+    """Return how many candidates both find, and the time for each: what an index rules out, and what a test costs."""
+    facts = []
+    for row in (own_row, rival_row):
+        time, candidates = get_value(row, "match"), get_value(row, "candidates")
+        if not time or not candidates:
+            return ""
+        facts.append((f"{candidates:,.0f}", f"{time * 1000 / candidates:,.0f}"))
+    (own, own_time), (other, other_time) = facts
+    return f"; at the last point {own} against {other} candidates, {own_time} against {other_time} ns each"
 
 
 @dataclass(frozen=True)
