@@ -27,12 +27,16 @@ SUBSCRIPTIONS_MIN = 1_000
 
 @dataclass(frozen=True)
 class Point:
-    """A point on the axis of a sub-figure: a workload and the number of subscriptions."""
+    """A point on the axis of a sub-figure: a workload and the number of subscriptions.
+
+    `comparable` is False if scaling changed what the paper holds fixed; claims are then not checked at this point.
+    """
 
     variant: str
     x: float | str
     work: Workload
     count: int
+    comparable: bool = True
 
     @property
     def key(self) -> str:
@@ -56,7 +60,7 @@ class Experiment:
     further sub-figures.
 
     `no_verdict_reason` is set if the claims cannot be judged. `difference_reason` explains why some claims do not hold
-    here.
+    here. `paper_values` has the paper's own numbers for the metric, by variant, x and engine.
     """
 
     name: str
@@ -73,6 +77,7 @@ class Experiment:
     more_metrics: tuple[Metric, ...] = ()
     no_verdict_reason: str = ""
     difference_reason: str = ""
+    paper_values: Mapping[tuple[str, Any, str], float] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def get_label(self, engine: str) -> str:

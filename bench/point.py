@@ -19,7 +19,7 @@ import numpy as np
 
 from bench.engines import make
 from bench.experiment import Point
-from bench.loading import encode_events, store_subscriptions
+from bench.loading import encode_events, set_historical_events, store_subscriptions
 from bench.machine import make_step
 from bench.registry import EXPERIMENTS
 from bench.timing import summarize
@@ -72,10 +72,11 @@ class MatchingTimes(NamedTuple):
     batch: list[float]
 
 
-def measure(point: Point, engines: list[str], repeat: int) -> Iterator[dict[str, Any]]:
+def measure(point: Point, engines: list[str], repeat: int, historical_events: int = 0) -> Iterator[dict[str, Any]]:
     """Yield the steps as they begin, and at the end a row for each engine."""
     yield make_step("the workload")
     store, slots = store_subscriptions(point.work, point.count)
+    set_historical_events(point.work, historical_events, store)
     events = encode_events(point.work, EVENTS, store)
     yield make_step("the truth")
     truth = find_truth(point.work, point.count, store, events)
