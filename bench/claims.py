@@ -15,6 +15,10 @@ LIMIT_STATUSES = ("over time", "over memory")
 """Statuses of an engine that exceeded its time or memory. It has lost the point to its rivals."""
 
 
+ABSENT_STATUSES = ("unsteady", "excluded")
+"""Statuses of an engine that did not take part in a point, or whose times were discarded."""
+
+
 class Finding(NamedTuple):
     """A verdict, what it is about (an engine, or `engine > rival`), and the measured facts in a sentence."""
 
@@ -45,10 +49,11 @@ class Claim(ABC):
     def judge(self, rows: Sequence[Row], metric: str) -> list[Finding]:
         """Check the claim on the rows of an experiment; return a finding for each pair of engines that it compares.
 
-        Points at which scaling changed what the paper holds fixed are left out, and so are unsteady times.
+        Points at which scaling changed what the paper holds fixed are left out, and so are unsteady times and engines
+        that the paper excludes.
         """
         rows = [row for row in rows if self.where in row["variant"] and self._covers(row["x"])]
-        rows = [row for row in rows if row.get("comparable", True) and row["status"] != "unsteady"]
+        rows = [row for row in rows if row.get("comparable", True) and row["status"] not in ABSENT_STATUSES]
         if self.at_end:
             last = {row["variant"]: row["x"] for row in sorted(rows, key=lambda row: row["x"])}
             rows = [row for row in rows if row["x"] == last[row["variant"]]]
