@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from tellwhen.kernels.arrays import I32, I64
 from tellwhen.kernels.handover import borrow
 from tellwhen.kernels.jit import inline, kernel
@@ -155,9 +153,8 @@ def stab_spaces(spaces, queries):
 def stab_elements(tree, queries):
     """Follow the elements of the point to its leaf node; read its counter or its list."""
     tree, queries = borrow(tree, ElementTreeArrays), borrow(queries, Queries)
-    path = np.empty(tree.shift.size, dtype=np.int32)
     for q in range(queries.point.size):
-        leaf = find_leaf(tree, queries.point[q], path)
+        leaf = find_leaf(tree, queries.point[q])
         queries.counts[q] = tree.leaves[leaf, COVERS]
         if queries.number.size:
             at, cell = queries.start[q], tree.leaves[leaf, CELL]

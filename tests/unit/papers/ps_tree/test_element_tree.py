@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tellwhen.papers.ps_tree.element_tree import ElementTree
 from tellwhen.papers.ps_tree.element_tree.arrays import BEGINS, CELL, COUNT, COVERS, LEAVES, NEXT, E, G, L
-from tellwhen.papers.ps_tree.element_tree.kernels import get_element
+from tellwhen.papers.ps_tree.element_tree.kernels import get_element, make_key
 from tellwhen.papers.ps_tree.element_tree.verify import check_element_tree
 
 
@@ -16,7 +16,8 @@ def change(step, *intervals):
 
 
 def list_elements(tree, value):
-    return [int(get_element(tree.arrays, value, k)) for k in range(len(tree.arrays.shift))]
+    key = make_key(tree.arrays, value)
+    return [int(get_element(tree.arrays, key, k)) for k in range(len(tree.arrays.shift))]
 
 
 def test_the_bytes_of_figure_2():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.kernels.arrays import U64, I32Matrix, I64Matrix
+from tellwhen.kernels.arrays import I32, U64, I32Matrix, I64Matrix
 
 L, E, G = 0, 1, 2
 """Columns of `values`: the leaf nodes below a value, at it, and above it."""
@@ -45,3 +45,4 @@ class ElementTreeArrays(NamedTuple):
     leaves: I32Matrix  # |next covers cell|...     row 0 is the first leaf node
     cells: I32Matrix  # |next number|...           row 0 is not used
     spare: I64Matrix  # |head count need|...
+    path: I32  # working array: the inner nodes on the way to a value

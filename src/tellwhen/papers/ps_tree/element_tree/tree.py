@@ -57,6 +57,7 @@ class ElementTree:
             shift=np.array(shift, dtype=np.uint64),
             mask=np.array([1, 7, *[15] * (len(shift) - 2)], dtype=np.uint64),
             spare=np.zeros((len(COLUMNS), 3), dtype=np.int64),
+            path=np.zeros(len(shift), dtype=np.int32),
             **{name: np.zeros((1, columns), dtype=np.int32) for name, columns in COLUMNS.items()},
         )
 
