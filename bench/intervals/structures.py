@@ -136,10 +136,16 @@ class SpaceLists(IntervalStructure):
 
 
 class ElementLists(IntervalStructure):
-    """The PS-Tree of the paper: a tree of elements, whose leaf nodes have lists of the intervals that cover them."""
+    """The PS-Tree of the paper: a tree of elements, whose leaf nodes have lists of the intervals that cover them.
+
+    Ends and points have at most `bits` bits.
+    """
+
+    def __init__(self, low: I64, high: I64, bits: int = 64) -> None:
+        self._tree = ElementTree(bits)
+        super().__init__(low, high)
 
     def _build(self, low: I64, high: I64) -> ElementTreeArrays:
-        self._tree = ElementTree()
         self._tree.insert(low, high, np.arange(len(low)))
         return self._tree.arrays
 
