@@ -14,7 +14,7 @@ are 300,000 in a sparse space, and a million in a dense one, where the order of 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -144,40 +144,67 @@ PAPER_TABLE3 = {"ps-tree": 0.0071, "segment-tree": 0.0627, "interval-tree": 25.2
 """Microseconds per point (Table 3: the times of 100,000 points)."""
 
 
-INTERVALS_PER_POINT = 30
-"""Intervals that contain a point, on average. The paper gives no number; its 54 MB are twice the memory of 30 here."""
+class IntervalShape(NamedTuple):
+    """Random intervals: their values are 0 to `values` - 1, and `share` of the intervals contain a value on average."""
+
+    suffix: str  # of the name of the variant
+    values: int
+    share: float
+    bits: int  # of the integers whose elements the PS-Tree has
+
+
+def _list_interval_shapes(count: int) -> list[IntervalShape]:
+    """Return the shapes that Table 3 is measured with; the paper tells neither values nor lengths.
+
+    Its sizes and times fit few values with long lists. Its interval tree takes 25 us per point, which must enumerate:
+    at 2 to 25 ns for an interval these are 1,000 to 10,000 of 100,000. Then its 54 MB hold lists of 3.4 million links
+    of 16 bytes, or 6.8 million of 8 bytes: at most a few thousand predicate spaces. 1,000 values are the most in its
+    Table 1. The first shape has a space at almost every end instead, and 30 intervals at a point.
+    """
+    return [IntervalShape("", 1 << 40, 30 / count, 64), IntervalShape(", 1,000 values", 1_000, 0.034, 32)]
+
+
+LISTED_MAX = 3_000_000
+"""Intervals that are listed in one run: with few values, every point has thousands."""
 
 
 def _measure_stabbing(scale: float) -> list[Row]:
-    """Measure Table 3 twice: the intervals that contain each point are counted, or listed.
+    """Measure Table 3: the intervals that contain each point are counted, or listed.
 
-    The paper's 7 ns per point of a PS-Tree are enough to find a list, but not to read it.
+    `ps-tree` is the paper's tree of elements, `sorted-spaces` the sorted block of spaces that the engines have. The
+    paper's 7 ns per point of a PS-Tree are enough to find a list, but not to read it.
     """
+    count = scale_count(100_000, scale)
+    return [row for shape in _list_interval_shapes(count) for row in _measure_shape(shape, count)]
+
+
+def _measure_shape(shape: IntervalShape, count: int) -> list[Row]:
     from bench.intervals import structures  # imported here, because only this table needs it
 
     structure_by_name: dict[str, Any] = {
-        "ps-tree": structures.SpaceLists,
+        "ps-tree": partial(structures.ElementLists, bits=shape.bits),
+        "sorted-spaces": structures.SpaceLists,
         "segment-tree": structures.SegmentTree,
         "interval-tree": structures.IntervalTree,
         "scan": structures.IntervalScan,
     }
-    count = scale_count(100_000, scale)
     rng = np.random.default_rng(1)
-    low = rng.integers(0, 1 << 40, count)
-    high = low + rng.integers(0, 2 * INTERVALS_PER_POINT * (1 << 40) // count, count)
-    points = rng.integers(0, 1 << 40, count)
+    low = rng.integers(0, shape.values, count)
+    high = low + rng.integers(0, int(2 * shape.share * shape.values), count)
+    high = np.minimum(high, shape.values - 1)
+    points = rng.integers(0, shape.values, count)
+    listed = points[: int(LISTED_MAX / (shape.share * count))]
     found: list[Row] = []
-    for variant in ("counted", "listed"):
-        for name, structure in structure_by_name.items():
-            instance = structure(low, high)
-            query = instance.count if variant == "counted" else instance.stab
-            build = time_interleaved({"": partial(structure, low, high)}, 5)[""]
-            query_points = points if name != "scan" else points[:1_000]  # every point takes the same time
-            match = time_interleaved({"": partial(query, query_points)}, 5)[""]
-            row = {"match": match.median / len(query_points) * 1e6, "noise": match.noise, "build": build.median}
+    for name, structure in structure_by_name.items():
+        instance = structure(low, high)
+        build = time_interleaved({"": partial(structure, low, high)}, 5)[""]
+        for variant, query, asked in (("counted", instance.count, points), ("listed", instance.stab, listed)):
+            some = asked if name != "scan" else asked[:1_000]  # every point takes the same time
+            match = time_interleaved({"": partial(query, some)}, 5)[""]
+            row = {"match": match.median / len(some) * 1e6, "noise": match.noise, "build": build.median}
             found.append(
                 {
-                    "variant": variant,
+                    "variant": variant + shape.suffix,
                     "x": count,
                     "engine": name,
                     "status": "ok",
