@@ -120,7 +120,7 @@ class BETree(ConjunctionEngine):
         slot = tree.conjunctions.slot[numbers]
         tree.add_counts(self._index)  # before nodes are freed: other nodes will take their records
         tree.remove(snapshot, numbers[~is_alive(snapshot, np.where(slot < 0, -1 - slot, slot))])
-        useless = tree.list_useless_conjunctions(self.option["window"], self.option["threshold"])
+        useless = tree.list_useless_conjunctions(snapshot, self.option["window"], self.option["threshold"])
         tree.reinsert(snapshot, useless)
         self.recycled += len(useless)
         self.translator.drop_removed(snapshot.subscriptions.died, snapshot.version)
@@ -151,6 +151,7 @@ class BETree(ConjunctionEngine):
             satisfied=predicates,
             queue=len(self._index.nodes) + 1,
             stamps=len(snapshot.subscriptions.kind) + 1,
+            hits=len(self._index.nodes) + 1,
             effort=2,
         )
         return ConjunctionReader(match_tree, self._index, sizes, snapshot, refiner)
@@ -173,7 +174,7 @@ class BETree(ConjunctionEngine):
     def verify(self) -> None:
         snapshot = self.source.snapshot()
         check_tree(self._tree, snapshot)
-        check_index(self._index, self._tree)
+        check_index(self._index, self._tree, snapshot)
         built = self.conjunctions(self._built).slot
         grown = self._tree.conjunctions.slot[self._tree.list_numbers()]
         assert sorted(grown.tolist()) == sorted(built.tolist()), "the tree has other conjunctions than the engine"

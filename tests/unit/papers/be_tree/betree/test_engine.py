@@ -16,7 +16,7 @@ from tellwhen.encode.events import encode
 from tellwhen.engines import create
 from tellwhen.language.parser import parse
 from tellwhen.language.schema import Schema
-from tellwhen.papers.be_tree.betree.arrays import VISITS
+from tellwhen.papers.be_tree.betree.arrays import FAILED, HITS, PASSED, VISITS
 from tellwhen.papers.be_tree.betree.engine import BETree, BETreeBatch, suggest_capacity
 from tellwhen.testing.engine_checks import check_engine
 from tellwhen.workloads import BEGen
@@ -46,6 +46,12 @@ def remove(engine, *slots):
         engine.delete(gone)
         engine.merge()
         engine.verify()
+
+
+def match(engine, *events):
+    """Match events, and return how many slots each satisfies."""
+    encoded, _ = encode(list(events), engine.source.attributes, Schema())
+    return np.diff(engine.reader().match(encoded).start).tolist()
 
 
 def list_leaf(tree, c):
@@ -399,28 +405,21 @@ def test_batch_knows_all_before_it_cuts():
 # Self-adjustment (sections 5 and 7.3, Figure 13)
 
 
-def set_counts(engine, conjunctions, visits, failed):
-    """Set the counts of matching at the nodes of some conjunctions."""
-    index = engine._index
-    there = np.isin(index.cnode, engine._tree.conjunctions.node[conjunctions])
-    index.counts[there] = visits, failed
-
-
 def test_nodes_of_false_candidates_are_recycled():
-    texts = [f"a BETWEEN 0 AND 9 AND b = {k}" for k in range(4)] + [f"b = {k} AND c = {k}" for k in range(4, 8)]
+    texts = [f"a BETWEEN 0 AND 9 AND b{k} = 1" for k in range(4)]
+    texts += [f"b{k} = {value}" for k in range(4) for value in range(2, 7)]
     _, engine = make_engine("betree:max_cap=3,min_size=2,window=300", texts)
-    add(engine, *range(8))
-    assert set(read_tree(engine)) == {"conjunctions", "a", "b"}
-    set_counts(engine, range(4), visits=1, failed=100)  # where the conjunctions with a are
+    add(engine, *range(24))
+    assert "a" in read_tree(engine)
+    match(engine, *[{"a": 5, "c": 1}] * 2)  # all conjunctions with a fail
     engine.merge()
-    assert engine.recycled == 0  # one event is not yet a window
-    assert set(read_tree(engine)) == {"conjunctions", "a", "b"}
-    set_counts(engine, range(4), visits=9, failed=900)
+    assert engine.recycled == 0  # a window has twelve
+    match(engine, *[{"a": 5, "c": 1}] * 10)
     engine.merge()
     engine.verify()
     assert engine.recycled == 4
-    assert set(read_tree(engine)) == {"conjunctions", "b"}
-    engine._index.counts[:, VISITS] = 100  # often visited, and nothing lost: nothing to mend
+    assert set(read_tree(engine)) == {"conjunctions", "b0", "b1", "b2", "b3"}
+    assert match(engine, *[{"a": 1, "b2": 1}] * 100) == [1] * 100  # often visited, and little lost: nothing to mend
     engine.merge()
     assert engine.recycled == 4
 
@@ -431,8 +430,71 @@ def test_matching_counts_what_it_discards():
     engine.rebuild()
     events, _ = encode([{"a": 1, "b": 1}, {"a": 1}, {"c": 1}], store.attributes, Schema())
     engine.reader().match(events)
-    assert engine._index.counts.tolist() == [[3, 1 + 2 + 3]]  # b is tested first
+    counts = engine._index.counts[0]
+    assert (counts[VISITS], counts[FAILED]) == (3, 1 + 2 + 3)  # b is tested first
+    assert (counts[PASSED], counts[HITS]) == (3, 2)  # conjunctions that matched, and events that matched any
     assert engine.reader().count_effort(events) == (9, 4 + 3 + 3)
+
+
+def get_top(engine, name):
+    """Return the top c-node of the root's p-node on an attribute, and the window of this c-node."""
+    nodes = engine._tree.nodes
+    p = nodes.cnodes["directory"][0]
+    while get_attribute(engine, nodes.pnodes["domain"][p]) != name:
+        p = nodes.pnodes["next"][p]
+    top = nodes.pnodes["top"][p]
+    return nodes.cnodes[top], nodes.windows[top]
+
+
+def test_the_window_of_a_large_node_outlives_merges():
+    """10 % of 400 conjunctions are 40 events, more than come between two merges."""
+    _, engine = make_engine("betree", [f"a = {k} AND b = 1" for k in range(400)])
+    engine.insert(np.arange(400, dtype=np.int32))
+    engine.rebuild()
+    get_top(engine, "a")[0]["changes"] = 0
+    for visits in (15, 30):
+        match(engine, *[{"a": k, "b": k % 3} for k in range(15)])
+        engine.merge()
+        node, window = get_top(engine, "a")
+        assert (node["size"], window["visits"], window["missed"], window["loss"]) == (400, visits, visits * 2 // 3, -1)
+    match(engine, *[{"a": k, "b": k % 3} for k in range(15)])
+    engine.merge()
+    _, window = get_top(engine, "a")
+    assert (window["visits"], window["missed"], window["failed"]) == (0, 0, 0)  # a new window
+    assert window["loss"] == pytest.approx(2 / 3)
+
+
+def test_insertions_and_deletions_count_in_the_window():
+    """A window of 100 % of 20 conjunctions is over after 20 operations of any kind."""
+    _, engine = make_engine("betree:max_cap=3,window=100", [f"a = {k}" for k in range(20)] + ["b = 1"])
+    engine.insert(np.arange(20, dtype=np.int32))
+    engine.rebuild()
+    engine.merge()
+    node, _ = get_top(engine, "a")
+    assert node["changes"] == 16  # 4 of 20 came before the p-node
+    remove(engine, 19)
+    assert get_top(engine, "a")[0]["changes"] == 17
+    match(engine, {"a": 1}, {"a": 2})
+    engine.merge()
+    node, window = get_top(engine, "a")
+    assert (node["changes"], window["visits"], window["loss"]) == (0, 0, 0)
+
+
+def test_an_adjusted_tree_settles():
+    """The same events again and again: no conjunction moves forth and back."""
+    work = BEGen(match=0.001, dimensions=60, skew=1.0, seed=3)
+    store, slots = store_subscriptions(work, 3_000)
+    engine = create("betree:max_cap=5", store)
+    engine.insert(slots)
+    engine.merge()
+    events, moves = encode_events(work, 200, store), []
+    for _ in range(12):
+        before = engine.recycled
+        engine.reader().match(events)
+        engine.merge()
+        engine.verify()
+        moves.append(engine.recycled - before)
+    assert sum(moves[-6:]) == 0, moves
 
 
 @pytest.fixture(scope="module")
