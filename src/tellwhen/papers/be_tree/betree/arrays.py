@@ -91,6 +91,8 @@ STATE = np.dtype(
         ("tabled", np.int64),  # elements of `table` that are not 0
         ("waiting", np.int64),  # c-nodes on `stack`
         ("wanted", np.int64),  # p-nodes that a kernel last needed room for
+        ("events", np.int64),  # in the window of the root: events
+        ("matches", np.int64),  # in the window of the root: conjunctions that matched
     ]
 )
 

@@ -27,6 +27,7 @@ from tellwhen.papers.be_tree.betree.arrays import (
 from tellwhen.papers.be_tree.betree.kernels.adjust import (
     NodeMarks,
     add_counts,
+    change_max_cap,
     close_windows,
     find_movable,
     mark_useless_nodes,
@@ -66,6 +67,12 @@ class Tree:
         tree = cls(TreeArrays(root, conjunctions, bounds, loss), cut_start, cuts)
         tree._add_predicates(snapshot, rank)
         return tree
+
+    def copy(self) -> Tree:
+        """Return a tree that shares no arrays with this one, except those that never change."""
+        arrays = self.arrays
+        nodes, conjunctions, bounds = (_copy_arrays(part) for part in arrays[:3])
+        return Tree(TreeArrays(nodes, conjunctions, bounds, arrays.loss.copy()), self.cut_start, self.cuts)
 
     def __len__(self) -> int:
         return int(self.nodes.cnodes["size"][0])
@@ -212,6 +219,29 @@ class Tree:
         if len(self):  # an engine without subscriptions compiles no kernels
             add_counts(self.nodes, index.cnode, index.above, index.counts)
 
+    @property
+    def events(self) -> int:
+        """Events in the window of the root, without those that `add_counts` does not know yet."""
+        return int(self.nodes.state["events"][0])
+
+    def close_root_window(self) -> float:
+        """Start a new window of the root; return the share of the conjunctions that an event of the last one matched."""
+        state = self.nodes.state
+        share = state["matches"][0] / (state["events"][0] * max(1, len(self)))
+        state["events"], state["matches"] = 0, 0
+        return float(share)
+
+    def change_max_cap(self, max_cap: int) -> None:
+        """Change `max_cap` for later divisions of l-nodes."""
+        if max_cap != self.max_cap:
+            change_max_cap(self.nodes, max_cap)
+
+    def recycle(self, snapshot: Snapshot, window: int, threshold: int) -> int:
+        """Insert the conjunctions of useless nodes again, if they would go elsewhere; return how many."""
+        useless = self.list_useless_conjunctions(snapshot, window, threshold)
+        self.reinsert(snapshot, useless)
+        return len(useless)
+
     def list_useless_conjunctions(self, snapshot: Snapshot, window: int, threshold: int) -> I32:
         """Return the conjunctions of useless nodes that would go elsewhere if they were inserted again (section 5).
 
@@ -235,6 +265,11 @@ class Tree:
     def lay_out(self, snapshot: Snapshot) -> BETreeIndex:
         """Return the tree in the form that is matched."""
         return lay_out(self.nodes, self.conjunctions, self._make_predicates(snapshot), self.cuts, snapshot)
+
+
+def _copy_arrays(arrays: Any) -> Any:
+    """Return a NamedTuple of copies of the arrays."""
+    return type(arrays)(*(array.copy() for array in arrays))
 
 
 def _make_root(max_cap: int, min_size: int, known: int, initial_nodes: int) -> Nodes:

@@ -1,6 +1,7 @@
 """`betree`: the examples and the rules of the BE-Tree paper, and self-adjustment."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from bench.adaptation import measure_replacement
 from bench.loading import encode_events, store_subscriptions
 
 import tellwhen as tw
-from support import register_variant
+from support import register_variant, verify_index, wait_for_upkeep
 from tellwhen.compile.store import Store
 from tellwhen.containers.array_names import flatten
 from tellwhen.containers.batches import EncodedSample
@@ -18,8 +19,10 @@ from tellwhen.language.parser import parse
 from tellwhen.language.schema import Schema
 from tellwhen.papers.be_tree.betree.arrays import FAILED, HITS, PASSED, VISITS
 from tellwhen.papers.be_tree.betree.engine import BETree, BETreeBatch, suggest_capacity
+from tellwhen.papers.be_tree.betree.verify import check_tree
 from tellwhen.testing.engine_checks import check_engine
 from tellwhen.workloads import BEGen
+from tellwhen.workloads.base import take_events, take_subscriptions
 
 pytestmark = pytest.mark.late
 
@@ -405,10 +408,12 @@ def test_batch_knows_all_before_it_cuts():
 # Self-adjustment (sections 5 and 7.3, Figure 13)
 
 
+RECYCLED = [f"a BETWEEN 0 AND 9 AND b{k} = 1" for k in range(4)]
+RECYCLED += [f"b{k} = {value}" for k in range(4) for value in range(2, 7)]
+
+
 def test_nodes_of_false_candidates_are_recycled():
-    texts = [f"a BETWEEN 0 AND 9 AND b{k} = 1" for k in range(4)]
-    texts += [f"b{k} = {value}" for k in range(4) for value in range(2, 7)]
-    _, engine = make_engine("betree:max_cap=3,min_size=2,window=300", texts)
+    _, engine = make_engine("betree:max_cap=3,min_size=2,window=300", RECYCLED)
     add(engine, *range(24))
     assert "a" in read_tree(engine)
     match(engine, *[{"a": 5, "c": 1}] * 2)  # all conjunctions with a fail
@@ -495,6 +500,108 @@ def test_an_adjusted_tree_settles():
         engine.verify()
         moves.append(engine.recycled - before)
     assert sum(moves[-6:]) == 0, moves
+
+
+def make_small_window(**attributes):
+    """Register a variant whose tree is adjusted after 10 events without changes."""
+    return register_variant(BETree, pending_min=0, root_window_min=10, **attributes)
+
+
+def test_an_index_that_is_only_read_adapts_in_the_background(registry):
+    index = tw.Index(f"{make_small_window()}:max_cap=3,min_size=2")
+    for k, text in enumerate(RECYCLED):
+        index.add(k, text)
+    assert "a" in read_tree(index._shard.engine)
+    reader = index._contents.state.reader
+    for _ in range(12):
+        assert index.match({"a": 5, "b1": 99}) == []
+    assert wait_for_upkeep(index)._shard.engine.recycled == 4
+    index._shard.engine.verify()
+    assert "a" not in read_tree(index._shard.engine)
+    assert index._contents.state.reader is not reader
+    assert index.match({"a": 5, "b1": 1}) == [1]
+    before = index._shard.engine._index
+    index.match_many([{"b1": 2, "a": 7}] * 12)
+    assert wait_for_upkeep(index)._shard.engine._index is not before  # a batch makes it due too
+    assert index._shard.engine._index.words is before.words  # nothing has moved: the same layout, with new counts
+
+
+def test_matching_goes_on_while_the_tree_is_adjusted(registry):
+    work = BEGen(match=0.01, dimensions=20, seed=8)
+    index = tw.Index(f"{make_small_window()}:max_cap=2,min_size=2,window=1,threshold=1000")
+    index.add_many(enumerate(take_subscriptions(work, 2_000))).rebuild()
+    events = take_events(work, 50)
+    expected = [index.match(event) for event in events]
+    with ThreadPoolExecutor(4) as pool:
+        for matched in pool.map(lambda k: (k, index.match(events[k])), list(range(50)) * 40):
+            assert matched[1] == expected[matched[0]]
+    verify_index(wait_for_upkeep(index))
+    assert index._shard.engine.recycled > 0
+
+
+def make_due(engine):
+    """Make upkeep due by matching, and return the work."""
+    match(engine, *[{"a": 5, "c": 1}] * 12)
+    assert engine.is_due()
+    return engine.upkeep()
+
+
+@pytest.mark.parametrize("is_merged_first", [False, True])
+def test_a_merge_makes_an_adjustment_useless(is_merged_first, registry):
+    _, engine = make_engine(f"{make_small_window()}:max_cap=3,min_size=2", [*RECYCLED, "b1 = 7"])
+    add(engine, *range(24))
+    work = make_due(engine)
+    if not is_merged_first:
+        work.run()
+    original = work._original
+    engine.insert(np.array([24], dtype=np.int32))
+    engine.merge()
+    assert engine._tree is not original
+    check_tree(original, engine.source.snapshot())  # `run` reads it
+    if is_merged_first:
+        work.run()
+    check_tree(work.tree, engine.source.snapshot())
+    assert not work.finish()
+    engine.verify()
+    assert len(engine) == 25
+
+
+def test_an_adjustment_keeps_what_is_pending():
+    store, engine = make_engine("betree:max_cap=3,min_size=2", [*RECYCLED, "b1 = 7"])
+    engine.insert(np.arange(24, dtype=np.int32))
+    engine.merge()
+    engine.root_window_min = 10
+    work = make_due(engine)
+    work.run()
+    engine.insert(np.array([24], dtype=np.int32))
+    store.remove(np.array([0], dtype=np.int32))
+    engine.delete(np.array([0], dtype=np.int32))
+    assert work.finish()
+    assert not engine.is_due()
+    engine.verify()
+    assert engine._pending.count == 1
+    assert match(engine, {"a": 1, "b0": 1}, {"a": 1, "b1": 7}) == [0, 1]
+
+
+def test_matched_events_choose_the_capacity(registry):
+    """Table 4, by the share of the conjunctions that events have matched; leaves are not divided at once."""
+    _, engine = make_engine(make_small_window(), [f"a = {k // 10}" for k in range(200)])
+    engine.insert(np.arange(200, dtype=np.int32))
+    engine.rebuild()
+    assert engine.stats()["max_cap"] == 20
+    for event, capacity in (({"b": 1}, 5), ({"a": 1}, 20), ({"a": list(range(20))}, 160)):
+        c_nodes = engine.stats()["c-nodes"]
+        match(engine, *[event] * 20)
+        engine.run_upkeep()
+        engine.verify()
+        assert (engine.stats()["max_cap"], engine.stats()["c-nodes"]) == (capacity, c_nodes)
+    engine.rebuild()
+    assert engine.stats()["max_cap"] == 160
+    _, engine = make_engine(f"{engine.name}:max_cap=7", ["a = 1"])
+    add(engine, 0)
+    match(engine, *[{"b": 1}] * 20)
+    engine.run_upkeep()
+    assert engine.stats()["max_cap"] == 7
 
 
 @pytest.fixture(scope="module")

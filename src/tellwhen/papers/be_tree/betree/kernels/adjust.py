@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.papers.be_tree.betree.arrays import FAILED, FREED, HITS, VISITS
+from tellwhen.papers.be_tree.betree.arrays import FAILED, FREED, HITS, PASSED, VISITS
 from tellwhen.papers.be_tree.betree.kernels.insert import choose_pnode, compute_score
+from tellwhen.papers.be_tree.betree.kernels.nodes import compute_capacity
 from tellwhen.papers.be_tree.betree.kernels.remove import get_node_above
 
 COUNT_MAX = (1 << 30) - 1
@@ -47,6 +48,8 @@ def add_counts(nodes, index_cnode, above, counts):
         window.leaf_failed = add_limited(window.leaf_failed, counts[n, FAILED])
         if n > 0:
             failed[above[n]] += failed[n]
+    nodes.state[0].events += counts[0, VISITS]
+    nodes.state[0].matches += counts[:, PASSED].sum()
 
 
 @kernel
@@ -73,6 +76,15 @@ def close_windows(nodes, domain_loss, percent, is_over):
                     nodes.pnodes[node.pnode].loss = window.failed // window.visits
                     domain_loss[node.domain] = min(window.failed / window.visits / node.size, 1)
             window.visits = window.missed = window.failed = node.changes = 0
+
+
+@kernel
+def change_max_cap(nodes, max_cap):
+    """Change max_cap for later divisions, and round up the capacities of all l-nodes to multiples of it."""
+    state = nodes.state[0]
+    state.max_cap = max_cap
+    for c in range(state.cnodes):
+        nodes.cnodes[c].capacity = compute_capacity(nodes, nodes.cnodes[c].count)
 
 
 @inline
