@@ -154,6 +154,8 @@ class Engine(ABC):
     options: ClassVar[Mapping[str, Option]] = {}
     has_match_counts: bool = False
     """Whether `match_counts` counts."""
+    adapts_while_matching: bool = False
+    """Whether matched events alone can make upkeep due."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
