@@ -131,9 +131,7 @@ class OpIndex(ConjunctionEngine):
         kind, pivot_start = self.scratch_kind, self._index.pivot_start
         slots = len(self.source.snapshot().subscriptions.kind)
         conjunctions = int(np.diff(pivot_start).max(initial=0))
-        trie = self._index.lists.operands.trie
-        # An entry makes true one range of each ordered operator and, of PREFIX, its prefixes and one more range.
-        ranges_per_entry = ORDERED_OPERATORS + (trie.depth + 1 if len(trie.end) else 0)
+        ranges_per_entry = ORDERED_OPERATORS + self._index.lists.operands.trie.depth
 
         @cache
         def sizes(entries: int) -> Any:

@@ -75,7 +75,7 @@ def is_operand_true(operands, operator, rank, events, entry, range_number, locat
     if operator != PREFIX:
         return located.low[range_number] <= rank < located.high[range_number]
     node = rank - (operands.keys.size - operands.trie.end.size)
-    return operands.keys[rank] <= events.high[entry] and events.low[entry] <= operands.trie.end[node]
+    return operands.keys[rank] <= events.low[entry] <= operands.trie.end[node]
 
 
 @inline
@@ -130,7 +130,7 @@ def add_runs_of_event(lists, operator, first_segment, segment_count, events, eve
         segment = first_segment + find_segment(located.domain_fraction[entry - first], segment_count)
         begin, end = segments[segment, 0], segments[segment + 1, 0]
         is_signed = segments[segment, 1] & compute_signature_bit(operator, events.domain[entry], low) != 0
-        is_signed |= ((operator == EQUAL) | (operator == PREFIX)) & (high > low + 1)
+        is_signed |= (operator == EQUAL) & (high > low + 1)
         found = add_run(runs, found, begin, end, r, is_signed & (low < high) & (begin < end))
     for k in range(count, found):
         begin, end, r = runs.begin[k], runs.end[k], runs.entry[k]
@@ -165,6 +165,10 @@ def find_runs(lists, pivot, domains, repeats, events, event, scratch):
 # matching
 
 
+POSTINGS_PER_RESET = 16
+"""If the true postings are fewer than a sixteenth of the conjunctions, only the counters behind postings are set."""
+
+
 @inline
 def list_zero_conjunctions(remaining, done, size):
     """List in `done` the conjunctions of a pivot whose counter or bitmap is zero; returns how many.
@@ -176,6 +180,42 @@ def list_zero_conjunctions(remaining, done, size):
     for c in range(np.uint64(size)):
         done[np.uint64(count)] = c
         count += remaining[c] <= zero
+    return count
+
+
+@inline
+def count_true_postings(runs, count):
+    """Return the postings in the runs."""
+    postings = 0
+    for k in range(count):
+        postings += runs.end[k] - runs.begin[k]
+    return postings
+
+
+@inline
+def set_true_conjunctions(index, initial, scratch, runs):
+    """Set the counters or bitmaps of the conjunctions that have postings in the runs."""
+    conjunctions, remaining = index.lists.conjunctions, scratch.remaining
+    for k in range(runs):
+        for i in range(np.uint64(scratch.runs.begin[k]), np.uint64(scratch.runs.end[k])):
+            remaining[np.uint32(conjunctions[i])] = initial[np.uint32(conjunctions[i])]
+
+
+@inline
+def list_true_conjunctions(index, scratch, runs):
+    """List in `done` the conjunctions that have postings in the runs, and a counter or bitmap of zero.
+
+    Returns how many. A listed counter is set to one, so that it is listed once.
+    """
+    conjunctions, remaining, done = index.lists.conjunctions, scratch.remaining, scratch.done
+    zero, one = remaining.dtype.type(0), remaining.dtype.type(1)
+    count = 0
+    for k in range(runs):
+        for i in range(np.uint64(scratch.runs.begin[k]), np.uint64(scratch.runs.end[k])):
+            c = np.uint32(conjunctions[i])
+            done[np.uint64(count)] = c
+            count += remaining[c] <= zero
+            remaining[c] = max(remaining[c], one)
     return count
 
 
@@ -206,13 +246,21 @@ def match_by_pivot(index, initial, snapshot, scratch, events, out, event, apply_
                 continue
             first, size = pivot_start[pivot], pivot_start[pivot + 1] - pivot_start[pivot]
             runs = find_runs(lists, pivot, domains, repeats, events, e, scratch)
-            for c in range(size):
-                remaining[c] = initial[first + c]
-            apply_runs(index, events, scratch, runs)
-            if scratch.effort[0]:
+            if runs == 0:
+                continue
+            is_sparse = count_true_postings(scratch.runs, runs) * POSTINGS_PER_RESET < size
+            if is_sparse and not scratch.effort[0]:
+                set_true_conjunctions(index, initial[first:], scratch, runs)
+                apply_runs(index, events, scratch, runs)
+                done = list_true_conjunctions(index, scratch, runs)
+            else:
                 for c in range(size):
-                    scratch.effort[0] += remaining[c] != initial[first + c]
-            done = list_zero_conjunctions(remaining, scratch.done, size)
+                    remaining[c] = initial[first + c]
+                apply_runs(index, events, scratch, runs)
+                if scratch.effort[0]:
+                    for c in range(size):
+                        scratch.effort[0] += remaining[c] != initial[first + c]
+                done = list_zero_conjunctions(remaining, scratch.done, size)
             fits = done <= out.slot.size - written
             if not fits:
                 break

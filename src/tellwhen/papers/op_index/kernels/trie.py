@@ -43,19 +43,16 @@ def link_parents(domain, low, high):
 def append_true_prefixes(operands, domains, events, entry, located, count):
     """Append the ranges of the prefixes that an entry makes true; returns the new number of ranges.
 
-    Only the longest prefix that is not after the value, and those around it, are visited. An entry that is an interval
-    also makes the operands true that begin inside the interval.
+    Only the last prefix that is not after the value, and those around it, are visited. (Entries on domains of strings are
+    single values.)
     """
     group = PREFIX * domains + events.domain[entry]
     first, begin, end = operands.start[PREFIX * domains], operands.start[group], operands.start[group + 1]
-    low, trie = events.low[entry], operands.trie
-    above = find_first_above(operands.keys, begin, end, low)
-    upto = find_first_above(operands.keys, above, end, events.high[entry])
-    if above < upto:
-        count = append_range(located, count, above, upto, entry)
+    point, trie = events.low[entry], operands.trie
+    above = find_first_above(operands.keys, begin, end, point)
     k = above - 1 - first if above > begin else -1
     while k >= 0:
-        if trie.end[k] >= low:
+        if trie.end[k] >= point:
             count = append_range(located, count, first + k, first + k + 1, entry)
         k = np.int64(trie.parent[k])
     return count
