@@ -249,9 +249,7 @@ def has_room(tree, low, high):
     """Return whether there are rows to split the spaces of the ends of an interval; store how many that needs."""
     spare = tree.spare
     spare[NODES, NEED], spare[VALUES, NEED], spare[LEAVES, NEED] = 2 * tree.shift.size, 2, 2
-    spare[CELLS, NEED] = (
-        tree.leaves[find_leaf(tree, low), COVERS] + tree.leaves[find_leaf(tree, high), COVERS]
-    )
+    spare[CELLS, NEED] = tree.leaves[find_leaf(tree, low), COVERS] + tree.leaves[find_leaf(tree, high), COVERS]
     for pool in range(spare.shape[0]):
         if spare[pool, COUNT] < spare[pool, NEED]:
             return False
