@@ -33,8 +33,11 @@ from tellwhen.kernels.arrays import I32, Events, Matches
 EVENTS = 64
 """Events that are matched one by one."""
 
-CHECKED_EVENTS = 16
-"""Events whose matches are checked, in a batch and one by one. Finding the truth takes longer than matching."""
+CHECKED_PAIRS_MAX = 20_000_000
+"""Pairs of events and subscriptions that are checked. Finding the truth takes longer than matching."""
+
+CHECKED_EVENTS_MIN = 16
+"""Events that are checked, in a batch and one by one, however many subscriptions there are."""
 
 SLICE_SECONDS_MIN = 0.03
 """An engine is timed for at least this long before the next engine is timed."""
@@ -87,7 +90,8 @@ def measure_engines(
     set_historical_events(point.work, historical_events, store)
     events = encode_events(point.work, EVENTS, store)
     yield make_step("the truth")
-    truth = find_truth(point.work, point.count, store, take_first(events, CHECKED_EVENTS))
+    checked_events = take_first(events, min(EVENTS, max(CHECKED_EVENTS_MIN, CHECKED_PAIRS_MAX // point.count)))
+    truth = find_truth(point.work, point.count, store, checked_events)
     shared = sum(array.nbytes for array in store.arrays().values())
     built_engines: dict[str, Engine] = {}
     rows: dict[str, Row] = {}
@@ -100,7 +104,7 @@ def measure_engines(
             row, engine = _build(name, store, slots, times_builds)
             if engine is not None:
                 yield make_step("check", name)
-                row |= _check(engine, events, truth)
+                row |= _check(engine, events, checked_events, truth)
             if engine is not None and row["status"] == "ok":
                 stats = engine.stats()
                 row |= {"index": stats["bytes"] / point.count, "bytes": (stats["bytes"] + shared) / point.count}
@@ -181,18 +185,16 @@ def _build(name: str, store: Store, slots: I32, times_builds: bool) -> tuple[Row
     return row | ({"build_noise": summary.noise} if summary else {}), engine
 
 
-def _check(engine: Engine, events: Events, truth: Truth) -> Row:
+def _check(engine: Engine, events: Events, checked_events: Events, truth: Truth) -> Row:
     """Check matches, in a batch and one by one; return the numbers of candidates and matches, or the fault."""
-    reader, checked = engine.reader(), take_first(events, CHECKED_EVENTS)
-    matches = reader.match(checked)
+    reader, count = engine.reader(), len(checked_events.single_valued)
+    matches = reader.match(checked_events)
     fault = truth.describe_disagreement(matches) or truth.describe_disagreement(
-        _concatenate([reader.match(event) for event in split_events(checked)])
+        _concatenate([reader.match(event) for event in split_events(checked_events)])
     )
     if fault:
         return {"status": "wrong", "detail": fault}
-    return {
-        "candidates": reader.count_candidates(events) / EVENTS, "matches": len(matches.slot) / CHECKED_EVENTS
-    }  # fmt: skip
+    return {"candidates": reader.count_candidates(events) / EVENTS, "matches": len(matches.slot) / count}
 
 
 def _concatenate(parts: list[Matches]) -> Matches:
