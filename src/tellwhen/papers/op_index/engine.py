@@ -141,7 +141,11 @@ class OpIndex(ConjunctionEngine):
                 kind,
                 located=make_sizes(
                     TrueOperands,
-                    start=OPERATORS + 1, low=ranges, high=ranges, entry=ranges, domain_fraction=entries,
+                    start=OPERATORS + 1,
+                    low=ranges,
+                    high=ranges,
+                    entry=ranges,
+                    domain_fraction=entries,
                 ),
                 runs=make_sizes(ListRuns, begin=runs, end=runs, entry=runs),
                 remaining=conjunctions,

@@ -64,7 +64,9 @@ def check_clauses(index: OpIndexCNFIndex, predicates: Predicates, clauses: Claus
     for slot, (begin, end) in zip(clauses.slot.tolist(), pairwise(clauses.first.tolist()), strict=True):
         clauses_of_slot, conjunctions = members[begin:end], by_slot.pop(slot)
         numbered = [(n, p) for n, clause in enumerate(clauses_of_slot) for p in clause]
-        expected = sorted((*posting, n) for n, p in numbered for posting in _make_clause_postings(predicates, p, prefixes))
+        expected = sorted(
+            (*posting, n) for n, p in numbered for posting in _make_clause_postings(predicates, p, prefixes)
+        )
         fewest = min(map(len, clauses_of_slot), default=0)
         smallest = [clause for clause in clauses_of_slot if len(clause) == fewest]
         pivots = sorted(contents[conjunction][0] for conjunction in conjunctions)
