@@ -33,27 +33,29 @@ class Keywords(Workload):
     A predicate is `word = 1` (`equal`), or a range for the number of occurrences (`between`), or, as in PS-Tree 7.1,
     has the head of the word as attribute and its tail as value (`split`). A document has `length` different words on
     average: 5.4 in a tweet, 123 in an article, 93 in the documents of PS-Tree. A query has 1 to `size` words;
-    those of PS-Tree's log have 2.78 on average.
+    those of PS-Tree's log have 2.78 on average. The words are the `vocabulary` most common ones, in queries without
+    stop words.
     """
 
     form: Literal["equal", "between", "split"] = "equal"
     length: float = 123
     size: int = 5
+    vocabulary: int = VOCABULARY
     seed: int = 1
 
     def __post_init__(self) -> None:
         if self.form not in ("equal", "between", "split"):
             raise ValueError(f"the form is equal, between or split, not {self.form!r}")
-        if self.length < 1 or self.size < 1:
-            raise ValueError("length and size are at least 1")
+        if self.length < 1 or self.size < 1 or self.vocabulary < 1:
+            raise ValueError("length, size and vocabulary are at least 1")
 
     @cached_property
     def _query_words(self) -> tuple[tuple[str, ...], np.ndarray]:
-        return list_common_words(VOCABULARY, skip=STOP_WORDS)
+        return list_common_words(self.vocabulary, skip=STOP_WORDS)
 
     @cached_property
     def _document_words(self) -> tuple[tuple[str, ...], np.ndarray]:
-        return list_common_words(VOCABULARY)
+        return list_common_words(self.vocabulary)
 
     def generate_subscriptions(self, block: int) -> list[str]:
         draws = Draws(self.seed, "subscriptions", block)

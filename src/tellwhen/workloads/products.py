@@ -83,20 +83,29 @@ class Catalogue(ArrayWorkload):
     """Generator of alerts and products like the crawled product pages.
 
     Events have attributes with the frequencies of the products. Subscriptions choose attributes by the logarithm of
-    these frequencies, with = and IN. Small values are more common, and common attributes have more values.
+    these frequencies. A predicate is = with the probability `equality`, else IN with two to four values. Small values
+    are more common, and common attributes have more values. With fewer `attributes` the rarest ones are left out.
     """
 
     size: int = 8
     event_size: int = 12
+    equality: float = 0.5
+    attributes: int = CATALOGUE_ATTRIBUTES
     seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.size <= self.attributes or not 1 <= self.event_size <= self.attributes:
+            raise ValueError("size and event_size are between 1 and attributes")
+        if not 0 <= self.equality <= 1:
+            raise ValueError("equality is in [0, 1]")
 
     @cached_property
     def names(self) -> list[str]:
-        return [f"item{i}" for i in range(CATALOGUE_ATTRIBUTES)]
+        return [f"item{i}" for i in range(self.attributes)]
 
     @cached_property
     def _attribute_frequency(self) -> np.ndarray:
-        return 0.31 * compute_zipf_weights(CATALOGUE_ATTRIBUTES, 0.87)
+        return 0.31 * compute_zipf_weights(self.attributes, 0.87)
 
     def _values(self, uniform: np.ndarray, attribute: I64) -> I64:
         return np.floor(uniform**2 * (8 + 400 * self._attribute_frequency[attribute])).astype(np.int64)
@@ -107,7 +116,7 @@ class Catalogue(ArrayWorkload):
             draws, self.size, np.log1p(CATALOGUE_PRODUCTS * self._attribute_frequency)
         )
         count = len(attribute)
-        operator = np.where(draws.uniform(count) < 0.5, EQ, IN)
+        operator = np.where(draws.uniform(count) < self.equality, EQ, IN)
         value = self._values(draws.uniform(count), attribute)
         width = np.where(operator == IN, draws.integers(2, 5, count), 1)
         first = np.concatenate([[0], np.cumsum(width)])

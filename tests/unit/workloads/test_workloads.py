@@ -345,6 +345,10 @@ def test_the_catalogue_is_as_skewed_as_the_crawled_one():
     # By the logarithm: far less skewed than the attributes of products.
     assert asked[:10].sum() / asked.sum() < 0.05 < carried[:10].sum() / carried.sum()
     assert matches(work, 20_000, 200).sum() > 0
+    assert set(Catalogue(equality=1.0, attributes=500).generate_conjunctions(0).operator) == {EQ}
+    few = Catalogue(equality=0.0, attributes=500).generate_conjunctions(0)
+    assert set(few.operator) == {IN}
+    assert few.attribute.max() == 499
 
 
 def test_prefixes_have_share_and_length():
@@ -373,6 +377,8 @@ def test_words_have_their_real_frequencies():
     for length in (5.4, 123):
         assert abs(np.mean([len(event) for event in Keywords(length=length).generate_events(0)]) / length - 1) < 0.03
     assert max(max(event.values()) for event in Keywords(form="between", length=50).generate_events(0)) > 5
+    few = {word for event in Keywords(length=20, vocabulary=300).generate_events(0) for word in event}
+    assert 250 < len(few) <= 300
     asked = Keywords().generate_subscriptions(0)
     assert not any("the = 1" in text for text in asked)
     assert all(part.endswith(" = 1") for text in asked for part in text.split(" AND "))

@@ -63,7 +63,8 @@ class OpIndexCNF(OpIndex):
         number = np.arange(len(conjunction)) - first[conjunction]
         start, which = gather(clauses.start, which)
         postings, operand_end = _make_postings(snapshot.predicates, snapshot.domains, self._collect_prefixes())
-        lists, owner = self._build_lists(postings, start, clauses.predicate[which], pivot[conjunction])
+        sequence = np.argsort(subscription[conjunction], kind="stable")
+        lists, owner = self._build_lists(postings, start, clauses.predicate[which], pivot[conjunction], sequence)
         slot = clauses.slot[subscription]
         has_several = np.bincount(subscription, minlength=len(clauses.slot))[subscription] > 1
         self._index = OpIndexCNFIndex(

@@ -15,6 +15,8 @@ Deviations:
 - Domains stand for attributes. An attribute has a domain for each family of its values.
 - The number of segments grows with the length of the list, up to one for each domain, so that most segments need no
   search. The paper has 32.
+- Lists are built at once, by a counting sort. With `insertion=1` they have 32 segments, and are built by inserting one
+  subscription after the other, as in Algorithm 1. Either way, the ranks of the operands are known before.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ from tellwhen.papers.op_index.arrays import (
     TrueOperands,
 )
 from tellwhen.papers.op_index.kernels.build import fill_segments, sort_postings
+from tellwhen.papers.op_index.kernels.insert import insert_postings
 from tellwhen.papers.op_index.kernels.match import match_conjunctions
 from tellwhen.papers.op_index.operands import Prefixes, collect_prefixes, make_operands
 from tellwhen.papers.op_index.verify import check_conjunctions, check_prefixes, check_scratch
@@ -52,6 +55,10 @@ POSTINGS_PER_SEGMENT = 4
 
 SEGMENTS_MAX = 1 << 20
 
+SEGMENTS_OF_PAPER = 32
+
+INSERTION = Option(0, 0, 1, "1 builds lists of 32 segments by inserting one subscription after the other (Algorithm 1)")
+
 
 class OpIndex(ConjunctionEngine):
     """Engine that counts down only the conjunctions whose pivot the event carries."""
@@ -59,7 +66,10 @@ class OpIndex(ConjunctionEngine):
     name = "opindex"
     summary = "pivot attributes, and sorted predicate lists with signatures (OpIndex)"
     options: ClassVar[Mapping[str, Option]] = {
-        "segments": Option(SEGMENTS_MAX, 1, SEGMENTS_MAX, "segments of a predicate list, at most; by default as needed")
+        "segments": Option(
+            SEGMENTS_MAX, 1, SEGMENTS_MAX, "segments of a predicate list, at most; by default as needed"
+        ),
+        "insertion": INSERTION,
     }
     predicates_max = 1 << 12
     index_kind: ClassVar[type[Any]] = OpIndexIndex
@@ -77,7 +87,7 @@ class OpIndex(ConjunctionEngine):
         pivot, predicate = pivot[order], conjunctions.predicate[which]
         pivot_start = np.searchsorted(pivot, np.arange(snapshot.domains + 1))
         postings, need = _make_postings(snapshot.predicates, snapshot.domains, self._collect_prefixes())
-        lists, owner = self._build_lists(postings, start, predicate, pivot)
+        lists, owner = self._build_lists(postings, start, predicate, pivot, np.argsort(order))
         number = (np.arange(len(pivot)) - pivot_start[pivot]).astype(np.int32)
         sums = np.concatenate([[0], np.cumsum(need[predicate])])
         self._index = OpIndexIndex(
@@ -105,20 +115,25 @@ class OpIndex(ConjunctionEngine):
         return pivot
 
     def _build_lists(
-        self, postings: PredicatePostings, start: I64, predicate: I32, pivot: I64
+        self, postings: PredicatePostings, start: I64, predicate: I32, pivot: I64, sequence: I64
     ) -> tuple[PredicateLists, I32]:
         """Build the predicate lists of all pivots; return them with the owner of each posting (section 4.2).
 
-        Owner o has the predicates predicate[start[o]:start[o+1]] and the pivot pivot[o].
+        Owner o has the predicates predicate[start[o]:start[o+1]] and the pivot pivot[o]. `sequence` has the owners in
+        the order in which they were added.
         """
-        placed = sort_postings(start, predicate, pivot, postings)
-        size = np.diff(placed.list_start)
-        domains = len(size) // OPERATORS
-        segments_max = min(domains, self.option["segments"]) if self.has_segments else 1
-        count = np.clip(size // POSTINGS_PER_SEGMENT, 1, max(1, segments_max))
-        segment_start = np.concatenate([[0], np.cumsum(np.where(size > 0, count + 1, 0))])
-        segments = np.zeros((segment_start[-1], 2), dtype=np.int64)
-        fill_segments(placed, postings.operands.domain, segment_start, segments)
+        domains = self.source.snapshot().domains
+        segments_max = max(1, min(domains, self.option["segments"])) if self.has_segments else 1
+        if self.option["insertion"]:
+            segments_max = min(segments_max, SEGMENTS_OF_PAPER)
+            placed, segment_start, segments = insert_postings(sequence, start, predicate, pivot, postings, segments_max)
+        else:
+            placed = sort_postings(start, predicate, pivot, postings)
+            size = np.diff(placed.list_start)
+            count = np.clip(size // POSTINGS_PER_SEGMENT, 1, segments_max)
+            segment_start = np.concatenate([[0], np.cumsum(np.where(size > 0, count + 1, 0))])
+            segments = np.zeros((segment_start[-1], 2), dtype=np.int64)
+            fill_segments(placed, postings.operands.domain, segment_start, segments)
         if not self.has_segments:
             segments[:, 1] = -1  # has all bits: every segment is searched
         return PredicateLists(postings.operands, segment_start, segments, placed.rank, placed.owner), placed.owner
@@ -169,7 +184,7 @@ class OpIndexPlain(OpIndex):
 
     name = "opindex-plain"
     summary = "OpIndex without segments and signatures (OpIndex-BS)"
-    options: ClassVar[Mapping[str, Option]] = {}
+    options: ClassVar[Mapping[str, Option]] = {"insertion": INSERTION}
     has_segments = False
 
 

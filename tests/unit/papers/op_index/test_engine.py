@@ -136,6 +136,7 @@ def test_lemma_1(opindex):
     [
         "opindex",
         "opindex-cnf",
+        "opindex:insertion=1",
         *(pytest.param(name, marks=pytest.mark.slow) for name in ("opindex-plain", "opindex:segments=7")),
     ],
 )
@@ -192,6 +193,28 @@ def test_of_several_values_and_intervals(spec):
         assert index.match({"Y": 1, "a": [8, 2], **extra}) == ["not"]
         assert index.match({"Z": 1, "a": tw.Interval(2, 10), **extra}) == ["z7", "z9"]
         assert index.match({"Z": 1, "a": [2, 13], **extra}) == ["z13"]
+
+
+@pytest.mark.parametrize("name", ["opindex", "opindex-plain", "opindex-cnf"])
+def test_algorithm_1(name):
+    """Inserting one subscription after the other gives the same lists, of 32 segments, signed as they grow."""
+    work = BEGen(operators="high", dimensions=40)
+    store, slots = store_subscriptions(work, 700)
+    engines = [create(f"{name}:insertion={inserted}", store) for inserted in (0, 1)]
+    for engine in engines:
+        engine.insert(slots)
+        engine.rebuild()
+        engine.verify()
+    at_once, inserted = (engine._index for engine in engines)
+    for field in ("ranks", "conjunctions"):
+        assert np.array_equal(getattr(inserted.lists, field), getattr(at_once.lists, field))
+    assert np.array_equal(inserted.conjunction_slot, at_once.conjunction_slot)
+    per_list = np.diff(inserted.lists.segment_start)
+    assert set(per_list.tolist()) <= ({0, 2} if name == "opindex-plain" else {0, 33})
+    assert per_list.max() > 0
+    events = encode_events(work, 20, store)
+    found, right = (engine.reader().match(events) for engine in engines)
+    assert np.array_equal(found.start, right.start)
 
 
 def test_of_long_events():

@@ -43,8 +43,8 @@ def link_parents(domain, low, high):
 def append_true_prefixes(operands, domains, events, entry, located, count):
     """Append the ranges of the prefixes that an entry makes true; returns the new number of ranges.
 
-    Only the last prefix that is not after the value, and those around it, are visited. (Entries on domains of strings are
-    single values.)
+    Only the last prefix that is not after the value, and those around it, are visited. An entry on a domain of strings
+    is always a single value.
     """
     group = PREFIX * domains + events.domain[entry]
     first, begin, end = operands.start[PREFIX * domains], operands.start[group], operands.start[group + 1]
