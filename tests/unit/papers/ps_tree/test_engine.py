@@ -28,8 +28,15 @@ def narrow(registry):
     """Engines by name, with limits so low that predicates of more than three spaces exceed them."""
     return {
         "pstbloom": register_variant(PSTBloom, lists_max=3, signed_spaces_max=3),
-        "psthash": register_variant(PSTHash, lists_max=3, combinations_max=3),
+        "psthash": register_variant(PSTHash, lists_max=3),
     }
+
+
+def narrow_options(spec):
+    """Return the options of a spec, with a low limit on keys for `psthash`."""
+    name, _, options = spec.partition(":")
+    options = [options] * bool(options) + ["keys=3"] * (name == "psthash")
+    return ":" * bool(options) + ",".join(options)
 
 
 def register_eager(spec, pending_min):
@@ -45,8 +52,7 @@ def test_trees_that_change_with_every_change(name, seed, registry):
 
 @pytest.mark.parametrize("seed", make_seed_params(1, 4))
 def test_wide_predicates(name, seed, narrow):
-    engine, colon, options = name.partition(":")
-    check_engine(narrow[engine] + colon + options, seed=10 + seed, rounds=6)
+    check_engine(narrow[name.partition(":")[0]] + narrow_options(name), seed=10 + seed, rounds=6)
 
 
 def make_texts(rng, count):
@@ -108,8 +114,8 @@ def test_a_loaded_index_goes_on_changing(name, tmp_path, registry):
 
 
 def test_conjunctions_that_are_too_wide_wait_for_a_domain(narrow):
-    for name in narrow.values():
-        index = tw.Index(name).add_many([(i, f"a = {i} AND b = 1") for i in range(20)])
+    for engine, variant in narrow.items():
+        index = tw.Index(variant + narrow_options(engine)).add_many([(i, f"a = {i} AND b = 1") for i in range(20)])
         index.add_many([("wide", "a > 3"), ("broad", "a <> 1 AND a > 2 AND c <> 2"), ("nothing", "TRUE")]).rebuild()
         stats = index._shard.engine.stats()
         assert (stats["waiting"], stats["spaces"] > 20, stats["postings"] >= 20) == (2, True, True)
@@ -146,6 +152,39 @@ def test_an_index_without_any_predicate(name):
     assert index.match({"a": 1}) == index.match({}) == ["always"]
 
 
+def test_values_between_the_integers(name):
+    """`psthash` has no keys for the spaces between adjacent integers: such a value looks up both neighbours."""
+    texts = [f"a BETWEEN {k} AND {k + width} AND b {operator} {k % 3}" for k in range(9) for width in (0, 1, 3)
+             for operator in ("=", ">=", "<>")]  # fmt: skip
+    texts += ["a > 3 AND a < 4 AND b >= 0", "a > 2 AND a < 5 AND b >= 0", "a NOT IN (3, 4) AND b < 9", "a <= 3 AND b > 0"]
+    index = tw.Index(name).add_many((text, text) for text in texts).rebuild()
+    verify_index(index)
+    values = [k / 2 for k in range(-3, 29)]
+    events = [{"a": a, "b": b} for a in values for b in (0, 0.5, 1, 2, 2.5)]
+    events += [{"a": [1.5, 7], "b": 0.5}, {"a": tw.Interval(2.5, 3.5), "b": 1}, {"a": tw.Interval(3.5, 3.75), "b": [1, 2]}]
+    check_matches(index, {text: tw.parse(text) for text in texts}, events)
+
+
+def test_a_range_of_integers_has_a_key_for_each():
+    texts = [f"a BETWEEN {k} AND {k + 2} AND b IN ({k}, {k + 1})" for k in range(20)]
+    index = tw.Index("psthash").add_many(enumerate(texts)).rebuild()
+    found = index._shard.engine._index
+    assert len(found.common.postings) == 20 * 3 * 2
+    assert np.count_nonzero(found.key_space < 0) == 17  # one range ends at v and another begins at v + 1: v is 2 to 18
+    assert sorted(index.match({"a": 4, "b": 3})) == [2, 3]
+    assert sorted(index.match({"a": 4.5, "b": 3})) == [3]
+
+
+def test_the_limit_on_keys():
+    texts = [f"a BETWEEN {k} AND {k + 9} AND b BETWEEN {k} AND {k + 4}" for k in range(30)]
+    texts += ["a BETWEEN 1 AND 4"]  # with a single predicate, as few spaces as it has
+    for limit, postings in ((49, 30 * 5), (50, 30 * 50), (1 << 24, 30 * 50)):
+        index = tw.Index(f"psthash:keys={limit}").add_many(enumerate(texts)).rebuild()
+        verify_index(index)
+        assert len(index._shard.engine._index.common.postings) == postings + 4
+        assert sorted(index.match({"a": 4, "b": 3})) == [0, 1, 2, 3, 30]
+
+
 def test_options_are_checked():
     with pytest.raises(tw.EngineError, match="access must be at least 1 and at most 4"):
         tw.Index("psthash:access=5")
@@ -171,6 +210,16 @@ def test_verify_notices_a_signature_without_a_conjunction():
     signatures = engine._index.signatures
     signatures[np.flatnonzero(signatures)[0]] = 0
     with pytest.raises(AssertionError, match="signature"):
+        engine.verify()
+
+
+@pytest.mark.parametrize("change", [lambda key_space: 0 * key_space, lambda key_space: np.abs(key_space)])
+def test_verify_notices_other_gaps(change):
+    index = tw.Index("psthash").add_many([(i, f"a BETWEEN {i} AND {i + 2} AND b = {i}") for i in range(9)]).rebuild()
+    engine = index._shard.engine
+    engine.verify()
+    engine._index = engine._index._replace(key_space=change(engine._index.key_space))
+    with pytest.raises(AssertionError, match="key_space"):
         engine.verify()
 
 

@@ -8,8 +8,10 @@ their combinations, and tests the conjunctions in the lists found exactly.
 Deviations, besides those in `ps_tree/engine.py`:
 
 - Shorter keys are in the same table. The paper takes PSTBloom for short conjunctions.
-- If the access predicates of a conjunction have more than `combinations_max` combinations, the least selective ones are
-  left out until the limit is kept.
+- If the access predicates of a conjunction have more combinations than the option `keys` allows, the least selective
+  ones are left out until the limit is kept. With keys=16777216 there is in effect no limit, as in the paper.
+- Spaces between adjacent integers are in no key (`number_key_spaces`). An event with a value there looks up both
+  neighbours instead, and tests the access predicates as well.
 - When an event has more combinations than there are keys, all keys are tested instead.
 """
 
@@ -37,15 +39,15 @@ class PSTHash(PSTreeEngine):
 
     name = "psthash"
     summary = "a hash table of combinations of predicate spaces of several access predicates (PSTHash)"
-    options: ClassVar = {"access": Option(2, 1, 4, "access predicates of a conjunction")}
+    options: ClassVar = {
+        "access": Option(2, 1, 4, "access predicates of a conjunction"),
+        "keys": Option(64, 1, 1 << 24, "keys of a conjunction with several access predicates, at most"),
+    }
     index_kind = PSTHashIndex
-    combinations_max: ClassVar[int] = 64
-    """Posting lists that a conjunction may be in by several access predicates. More lists cost memory, and rule out
-    little."""
 
     @property
     def _limits(self) -> KeyLimits:
-        return KeyLimits(self.option["access"], self.lists_max, self.combinations_max)
+        return KeyLimits(self.option["access"], self.lists_max, self.option["keys"])
 
     def _build(self) -> None:
         predicates, conjunctions = self.source.snapshot().predicates, self.conjunctions()

@@ -52,7 +52,7 @@ def number_key_spaces(spaces: Spaces, predicates: Predicates, times: I64) -> tup
 
 def number_keys(access: I64Matrix, predicates: Predicates, spaces: Spaces, limits: KeyLimits) -> NumberedKeys:
     """Assign numbers to the keys of all conjunctions. Row c of `access` is the access predicates of c, then -1."""
-    depth, count = _limit_combinations(np.append(count_spaces(spaces, predicates), limits.lists + 1)[access], limits)
+    depth, count = _limit_combinations(np.append(count_spaces(spaces, predicates), np.inf)[access], limits)
     is_used = np.arange(access.shape[1]) < depth[:, None]
     makers = KeyPredicates(np.where(is_used, access, -1), np.concatenate([[0], np.cumsum(count)]))
     pairs = np.empty(makers.pair_start[-1], dtype=np.int32)
@@ -66,12 +66,12 @@ def number_keys(access: I64Matrix, predicates: Predicates, spaces: Spaces, limit
     return NumberedKeys(is_used, makers.pair_start, pairs, known.keys[: known.used[0]].copy(), known.table)
 
 
-def _limit_combinations(width: I64Matrix, limits: KeyLimits) -> tuple[I64, I64]:
+def _limit_combinations(width: np.ndarray, limits: KeyLimits) -> tuple[I64, I64]:
     """Return by conjunction how many of its access predicates make keys, and how many keys they make.
 
-    width[c, n] is the number of spaces that access predicate n of conjunction c covers.
+    width[c, n] is the number of spaces that access predicate n of conjunction c covers, or infinity without one.
     """
-    combinations = np.cumprod(width.astype(np.float64), axis=1)
+    combinations = np.cumprod(width, axis=1)
     first = combinations[:, :1]
     limit = np.where(first > limits.lists, 0, np.maximum(first, limits.combinations))
     depth = np.count_nonzero(combinations <= limit, axis=1)
