@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 from bench.loading import encode_events, store_subscriptions
+from bench.papers.betree import ZIPF
 from bench.papers.generators import AD_OPERATORS, AdConjunctions, GramBases, QueryLog
 from bench.truth import find_truth
 
 import tellwhen as tw
-from tellwhen.workloads import take_events, take_subscriptions
+from tellwhen.workloads import BEGen, take_events, take_subscriptions
 
 pytestmark = pytest.mark.late
 
@@ -16,6 +17,25 @@ def measure_match_share(work, count):
     store, _ = store_subscriptions(work, count)
     truth = find_truth(work, count, store, encode_events(work, 64, store))
     return np.mean([len(slots) for slots in truth.slots_by_event]) / count
+
+
+def test_zipf_is_as_skewed_as_in_the_paper():
+    """BE-Tree, section 7.3.2: an event satisfies a predicate of about 80-90 % of the subscriptions."""
+    work, count = BEGen(skew=ZIPF), 3_000
+    made = work.generate_conjunctions(0)
+    _, _, start, low, high = made.to_predicates()
+    owner = np.repeat(np.arange(len(made.start) - 1), np.diff(made.start))
+    interval_predicate = np.repeat(np.arange(len(made.attribute)), np.diff(start))
+    pairs, shares = work.generate_pairs(0), []
+    for event in range(30):
+        mine = slice(pairs.start[event], pairs.start[event + 1])
+        point = np.full(work.dimensions, np.iinfo(np.int64).min)
+        point[pairs.attribute[mine]] = 2 * pairs.value[mine]
+        value = point[made.attribute[interval_predicate]]
+        is_inside = (low <= value) & (value <= high) & (value != point.min())
+        hit = owner[interval_predicate[is_inside]]
+        shares.append(len(np.unique(hit[hit < count])) / count)
+    assert 0.8 < np.mean(shares) < 0.9
 
 
 @pytest.mark.parametrize(("of", "size", "event_size"), [("names", 8, 16), ("titles", 30, 43)])
