@@ -8,7 +8,7 @@ import numpy as np
 
 from tellwhen.errors import ScoreError
 from tellwhen.kernels.arrays import F64, I64
-from tellwhen.papers.ranked.arrays import BoxArrays, BoxQueries, Ranked
+from tellwhen.papers.ranked.arrays import HIGH, LOW, RECORD_WORDS, SCORE, BoxArrays, BoxQueries, Ranked
 from tellwhen.papers.ranked.intervals import FAN_OUT, INITIAL_RESULTS_PER_POINT, ScoredIntervals
 from tellwhen.papers.ranked.kernels.boxes import MAXIMUM, MINIMUM, SUM, find_exact_matches, find_relaxed_matches
 from tellwhen.papers.ranked.order import raise_if_any
@@ -72,11 +72,13 @@ class Boxes:
         self.dimensions: list[ScoredIntervals] = [
             structure(low[:, i], high[:, i], score[:, i], fan_out=fan_out) for i in range(low.shape[1])
         ]
-        self._flat_boxes = low.ravel(), high.ravel(), score.ravel()
+        records = np.empty((*low.shape, RECORD_WORDS), dtype=np.int64)
+        records[:, :, LOW], records[:, :, HIGH], records[:, :, SCORE] = low, high, score.view(np.int64)
+        self._records = records.ravel()
         self.pulls = 0
 
     def __len__(self) -> int:
-        return len(self._flat_boxes[0]) // len(self.dimensions)
+        return len(self._records) // (RECORD_WORDS * len(self.dimensions))
 
     @property
     def nbytes(self) -> int:
@@ -86,7 +88,7 @@ class Boxes:
     @property
     def row_nbytes(self) -> int:
         """The bytes of the boxes by number, for random access."""
-        return sum(array.nbytes for array in self._flat_boxes)
+        return self._records.nbytes
 
     def top_k(
         self,
@@ -127,7 +129,7 @@ class Boxes:
         count, d = points.shape
         k = min(k, len(self))
         states = [structure.state for structure in self.dimensions]  # keep the arrays alive
-        boxes = BoxArrays(np.stack([packed for _, packed in states]), *self._flat_boxes)
+        boxes = BoxArrays(np.stack([packed for _, packed in states]), self._records, self._records.view(np.float64))
         words = max(structure.cursor_words for structure in self.dimensions)
         queries = BoxQueries(points.ravel(), weight, np.empty((d, words), np.int64), np.empty(d, np.int64))
         size = count * min(k, INITIAL_RESULTS_PER_POINT) + k

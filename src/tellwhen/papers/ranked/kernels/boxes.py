@@ -11,14 +11,45 @@ import numpy as np
 from tellwhen.kernels.best import is_better, offer, sort_heap
 from tellwhen.kernels.handover import borrow
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.papers.ranked.arrays import BoxArrays, BoxQueries, Ranked
+from tellwhen.kernels.prefetch import prefetch
+from tellwhen.papers.ranked.arrays import HIGH, LOW, RECORD_WORDS, SCORE, BoxArrays, BoxQueries, Ranked
 from tellwhen.papers.ranked.kernels.cursors import begin_cursor, getnext
+from tellwhen.papers.ranked.kernels.layout import LINE
 
 SUM, MINIMUM, MAXIMUM = range(3)
 """Ways to combine the scores of dimensions."""
 
-NOT_BEGUN, ENDED = -2, -1
-"""Heads that are no numbers: the cursor has returned nothing yet, or it has ended."""
+ENDED = -1
+"""Head of a cursor that has ended."""
+
+
+@inline
+def find_record(number, dimension, dimensions):
+    """Return the first word of a record."""
+    return (number * dimensions + dimension) * RECORD_WORDS
+
+
+@inline
+def is_stabbed(boxes, queries, event, at, dimension, dimensions):
+    """Return whether the event stabs the interval of a record of this dimension."""
+    x = queries.point[event * dimensions + dimension]
+    return boxes.ends[at + LOW] <= x and x <= boxes.ends[at + HIGH]
+
+
+@inline
+def get_score(boxes, number, dimension, dimensions):
+    """Return the score of a subscription in a dimension."""
+    return boxes.score[find_record(number, dimension, dimensions) + SCORE]
+
+
+@inline
+def prefetch_records(boxes, number, dimensions):
+    """Prefetch the records of a subscription into the cache."""
+    at, end = find_record(number, 0, dimensions), find_record(number + 1, 0, dimensions)
+    while at < end:
+        prefetch(boxes.ends, at)
+        at += LINE
+    prefetch(boxes.ends, end - 1)
 
 
 @inline
@@ -36,30 +67,27 @@ def compute_total(boxes, queries, event, number, combine, dimensions):
     """Return the combined score of a subscription. A dimension that the event does not stab has the score 0."""
     total = 0.0
     for i in range(dimensions):
-        at, x = number * dimensions + i, queries.point[event * dimensions + i]
-        value = 0.0
-        if boxes.low[at] <= x and x <= boxes.high[at]:
-            value = boxes.score[at] * queries.weight[event * dimensions + i]
+        at, value = find_record(number, i, dimensions), 0.0
+        if is_stabbed(boxes, queries, event, at, i, dimensions):
+            value = boxes.score[at + SCORE] * queries.weight[event * dimensions + i]
         total = combine_scores(combine, total, value, i)
     return total
 
 
 @inline
 def is_repeated(boxes, queries, event, number, dimension, dimensions):
-    """Return whether the cursor of another dimension has already returned this subscription.
+    """Return whether the cursor of another dimension has returned this subscription before.
 
-    It has if the event stabs the subscription in that dimension and the subscription is not behind the head. So no set
-    of returned subscriptions is needed.
+    A cursor has returned all stabbed subscriptions before its head, and its head. Of several cursors whose heads are
+    the same subscription, that of the first dimension counts. So no set of returned subscriptions is needed.
     """
     for i in range(dimensions):
-        head = queries.head[i]
-        if i == dimension or head == NOT_BEGUN:
+        at, head = find_record(number, i, dimensions), queries.head[i]
+        if i == dimension or not is_stabbed(boxes, queries, event, at, i, dimensions):
             continue
-        at, x = number * dimensions + i, queries.point[event * dimensions + i]
-        is_stabbed = boxes.low[at] <= x and x <= boxes.high[at]
-        if is_stabbed and (
-            head == ENDED or not is_better(boxes.score[head * dimensions + i], head, boxes.score[at], number)
-        ):
+        if head == ENDED or (head == number and i < dimension):
+            return True
+        if is_better(boxes.score[at + SCORE], number, get_score(boxes, head, i, dimensions), head):
             return True
     return False
 
@@ -78,7 +106,7 @@ def compute_threshold(boxes, queries, event, combine, dimensions):
         head = queries.head[i]
         value, least_number = 0.0, np.int64(0)
         if head >= 0:
-            score = boxes.score[head * dimensions + i]
+            score = get_score(boxes, head, i, dimensions)
             if score > 0 or dimensions == 1:
                 weight = queries.weight[event * dimensions + i]
                 value = score * weight
@@ -100,7 +128,7 @@ def compute_threshold(boxes, queries, event, combine, dimensions):
 def find_relaxed_matches(boxes, queries, k, combine, out, event, pulls):
     """Find the best k subscriptions of each event from `event` on, by the Threshold Algorithm.
 
-    Call each cursor in turn, look up the score of each new subscription, and stop when no unseen one can be among the
+    Call the cursors in rounds, look up the score of each new subscription, and stop when no unseen one can be among the
     best k. Adds the number of cursor calls to pulls[0].
     """
     boxes, queries, out = borrow(boxes, BoxArrays), borrow(queries, BoxQueries), borrow(out, Ranked)
@@ -113,21 +141,23 @@ def find_relaxed_matches(boxes, queries, k, combine, out, event, pulls):
         size = 0
         scores, numbers = out.score[written : written + k], out.number[written : written + k]
         for i in range(dimensions):
-            queries.head[i] = NOT_BEGUN
+            queries.head[i] = 0  # any number: the cursor has not ended
             begin_cursor(boxes.structures[i], queries.cursors[i], queries.point[q * dimensions + i])
         open_cursors = dimensions if k > 0 else 0
         while open_cursors > 0:
+            # Call all cursors before the lookups, so that the cache misses of the lookups overlap.
             for i in range(dimensions):
-                if queries.head[i] == ENDED:
-                    continue
-                number = getnext(boxes.structures[i], queries.cursors[i])
-                pull_count += 1
-                if number < 0:
-                    queries.head[i] = ENDED
-                    open_cursors -= 1
-                    continue
-                queries.head[i] = number
-                if not is_repeated(boxes, queries, q, number, i, dimensions):
+                if queries.head[i] != ENDED:
+                    number = getnext(boxes.structures[i], queries.cursors[i])
+                    pull_count += 1
+                    queries.head[i] = number if number >= 0 else ENDED
+                    if number >= 0:
+                        prefetch_records(boxes, number, dimensions)
+                    else:
+                        open_cursors -= 1
+            for i in range(dimensions):
+                number = queries.head[i]
+                if number != ENDED and not is_repeated(boxes, queries, q, number, i, dimensions):
                     total = compute_total(boxes, queries, q, number, combine, dimensions)
                     size = offer(scores, numbers, size, total, number)
             if size == k:
@@ -165,7 +195,7 @@ def find_exact_matches(boxes, queries, k, out, event, pulls):
             if number < 0:
                 break
             if target < 0 or is_better(
-                boxes.score[target * dimensions], target, boxes.score[number * dimensions], number
+                get_score(boxes, target, 0, dimensions), target, get_score(boxes, number, 0, dimensions), number
             ):
                 target, agreement = number, 1
             elif number == target:
@@ -174,7 +204,7 @@ def find_exact_matches(boxes, queries, k, out, event, pulls):
                 continue  # still before the target: the same cursor goes on
             if agreement == dimensions:
                 out.number[written + size] = target
-                out.score[written + size] = boxes.score[target * dimensions]
+                out.score[written + size] = get_score(boxes, target, 0, dimensions)
                 size += 1
                 target, agreement = np.int64(-1), 0
             i = i + 1 if i + 1 < dimensions else 0

@@ -11,10 +11,18 @@ from tellwhen.kernels.bits import find_lowest_bit
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.prefetch import prefetch
 from tellwhen.papers.ranked.kernels.containment import WORD, find_next_stabbed, find_stabbed_bits
-from tellwhen.papers.ranked.kernels.layout import BODY, DELTA, FOUND, HEADS, LEVEL, LEVELS_MAX, POINT, STABBED, VISITED
-
-LINE = 8
-"""int64 elements in a cache line."""
+from tellwhen.papers.ranked.kernels.layout import (
+    BODY,
+    DELTA,
+    FOUND,
+    HEADS,
+    LEVEL,
+    LEVELS_MAX,
+    LINE,
+    POINT,
+    STABBED,
+    VISITED,
+)
 
 
 @kernel
