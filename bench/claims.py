@@ -9,16 +9,18 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 Row = dict[str, Any]
-Verdict = Literal["holds", "does not hold", "not comparable"]
+Verdict = Literal["holds", "draw", "fails", "not comparable"]
+VERDICTS: tuple[Verdict, ...] = ("holds", "draw", "fails", "not comparable")
 LIMIT_STATUSES = ("over time", "over memory")
 """Statuses of an engine that exceeded its time or memory. It has lost the point to its rivals."""
 
 
 class Finding(NamedTuple):
-    """A verdict, and the measured facts in a sentence."""
+    """A verdict, what it is about (an engine, or `engine > rival`), and the measured facts in a sentence."""
 
     verdict: Verdict
     text: str
+    subject: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,31 +42,24 @@ class Claim(ABC):
     def engines(self) -> tuple[str, ...]:
         """The engines that the claim is about."""
 
-    def judge(self, rows: Sequence[Row], metric: str) -> Finding:
-        """Check the claim on the rows of an experiment."""
+    def judge(self, rows: Sequence[Row], metric: str) -> list[Finding]:
+        """Check the claim on the rows of an experiment; return a finding for each pair of engines that it compares.
+
+        Points at which scaling changed what the paper holds fixed are left out, and so are unsteady times.
+        """
         rows = [row for row in rows if self.where in row["variant"] and self._covers(row["x"])]
+        rows = [row for row in rows if row.get("comparable", True) and row["status"] != "unsteady"]
         if self.at_end:
             last = {row["variant"]: row["x"] for row in sorted(rows, key=lambda row: row["x"])}
             rows = [row for row in rows if row["x"] == last[row["variant"]]]
-        finding = self._judge(rows, self.metric or metric)
-        return finding._replace(text=f"{finding.text} ({self.where.strip(': ')})" if self.where else finding.text)
+        place = f" ({self.where.strip(': ')})" if self.where else ""
+        return [finding._replace(text=f"{finding.text}{place}") for finding in self._judge(rows, self.metric or metric)]
 
     def _covers(self, x: Any) -> bool:
         return not isinstance(x, int | float) or self.x_from <= x < self.x_below
 
     @abstractmethod
-    def _judge(self, rows: Sequence[Row], metric: str) -> Finding: ...
-
-
-def judge_all(claims: Sequence[Claim], rows: Sequence[Row], metric: str) -> Finding:
-    """Check all claims; the verdict is the worst of theirs: "does not hold", then "not comparable", then "holds"."""
-    if not claims:
-        return Finding("not comparable", "there is no claim to check")
-    findings = [claim.judge(rows, metric) for claim in claims]
-    text = "; ".join(text if verdict == "holds" else f"{text}: {verdict}" for verdict, text in findings)
-    verdicts = {finding.verdict for finding in findings}
-    order: tuple[Verdict, ...] = ("does not hold", "not comparable", "holds")
-    return Finding(next(verdict for verdict in order if verdict in verdicts), text)
+    def _judge(self, rows: Sequence[Row], metric: str) -> list[Finding]: ...
 
 
 Key = tuple[str, Any]
@@ -85,13 +80,23 @@ def get_value(row: Row | None, metric: str) -> float | None:
 DRAW_DIFFERENCE_MAX = 0.3
 """A larger difference, as a share, is never a draw, however noisy the point is."""
 
+DRAW_DIFFERENCE_MIN = 0.02
+"""A smaller difference, as a share, is always a draw: code moves by as much when unrelated code changes."""
+
+
+def compute_noise(rows: Sequence[Row], metric: str) -> float:
+    """Return the difference, as a share, below which values of these rows are equal: the sum of their noises."""
+    noise = sum(row.get(f"{metric}_noise") or 0 for row in rows)
+    return min(DRAW_DIFFERENCE_MAX, max(DRAW_DIFFERENCE_MIN, noise))
+
 
 @dataclass(frozen=True)
 class Leads(Claim):
     """An engine beats each of its rivals by `factor`, at a `share` of the points where both were run.
 
     The engine wins a point if its rival exceeded its time or memory there, and loses the point if it has no value
-    itself. A difference within the noise, but at most 30 %, is a draw. If the factor is 1, a draw counts as won.
+    itself. If the factor is 1, a difference within the noise, but at most 30 %, is a draw. The claim is a draw if the
+    engine does not win enough points, but loses few enough.
     """
 
     engine: str
@@ -103,40 +108,51 @@ class Leads(Claim):
     def engines(self) -> tuple[str, ...]:
         return self.engine, *self.rivals
 
-    def _judge(self, rows: Sequence[Row], metric: str) -> Finding:
+    def _judge(self, rows: Sequence[Row], metric: str) -> list[Finding]:
         own_rows = find_rows_by_point(rows, self.engine)
-        texts: list[str] = []
-        verdict: Verdict = "holds"
-        for rival in self.rivals:
-            rival_rows = find_rows_by_point(rows, rival)
-            points = [key for key in own_rows if key in rival_rows]
-            if not points:
-                return Finding("not comparable", f"{self.engine} and {rival} were not measured together")
-            comparisons = [self._compare(own_rows[key], rival_rows[key], metric) for key in points]
-            won = sum(is_won for is_won, _ in comparisons)
-            if won < self.share * len(points):
-                verdict = "does not hold"
-            ratios = sorted(ratio for _, ratio in comparisons if ratio is not None)
-            spread = f", {ratios[0]:.2g} to {ratios[-1]:.2g} times" if ratios else ""
-            texts.append(f"{rival} at {won} of {len(points)} points{spread}")
-        margin = f" by {self.factor:.3g}x" if self.factor != 1 else ""
-        return Finding(verdict, f"{self.engine} leads{margin} " + ", ".join(texts))
+        return [self._judge_rival(own_rows, rival, find_rows_by_point(rows, rival), metric) for rival in self.rivals]
 
-    def _compare(self, own_row: Row, rival_row: Row, metric: str) -> tuple[bool, float | None]:
-        """Return whether the engine wins a point, and the ratio of the values if both were measured."""
+    def _judge_rival(self, own_rows: dict[Key, Row], rival: str, rival_rows: dict[Key, Row], metric: str) -> Finding:
+        subject = f"{self.engine} > {rival}"
+        points = [key for key in own_rows if key in rival_rows]
+        if not points:
+            return Finding("not comparable", f"{self.engine} and {rival} were not measured together", subject)
+        comparisons = [self._compare(own_rows[key], rival_rows[key], metric) for key in points]
+        won, drawn = (sum(result == wanted for result, _ in comparisons) for wanted in ("won", "drawn"))
+        verdict: Verdict = "fails"
+        if won >= self.share * len(points):
+            verdict = "holds"
+        elif won + drawn >= self.share * len(points):
+            verdict = "draw"
+        ratios = sorted(ratio for _, ratio in comparisons if ratio is not None)
+        spread = f": {ratios[0]:.3g} to {ratios[-1]:.3g} times" if len(ratios) > 1 else ""
+        spread = f": {ratios[0]:.3g} times" if len(ratios) == 1 else spread
+        margin = f" by {self.factor:.3g}x" if self.factor != 1 else ""
+        text = f"{self.engine} leads {rival}{margin} at {won} of {len(points)} points{spread}"
+        return Finding(verdict, text, subject)
+
+    def _compare(self, own_row: Row, rival_row: Row, metric: str) -> tuple[str, float | None]:
+        """Return whether the engine has won, drawn or lost a point, and the ratio of the values if there are both."""
         own, other = get_value(own_row, metric), get_value(rival_row, metric)
         if own is None:
-            return False, None
+            return "lost", None
         if other is None:
-            return rival_row["status"] in LIMIT_STATUSES, None
+            return "won" if rival_row["status"] in LIMIT_STATUSES else "lost", None
         ratio = other / max(own, 1e-12)
-        noise = min(DRAW_DIFFERENCE_MAX, max(row.get(f"{metric}_noise") or 0 for row in (own_row, rival_row)))
-        return ratio >= self.factor * (1 - noise if self.factor == 1 else 1), ratio
+        if self.factor != 1:
+            return "won" if ratio >= self.factor else "lost", ratio
+        noise = compute_noise((own_row, rival_row), metric)
+        if abs(ratio - 1) <= noise:
+            return "drawn", ratio
+        return "won" if ratio > 1 else "lost", ratio
 
 
 @dataclass(frozen=True)
 class Grows(Claim):
-    """From the first to the last point of the axis, the value of an engine changes by a factor within the bounds."""
+    """From the first to the last point of the axis, the value of an engine changes by a factor within the bounds.
+
+    A factor beyond a bound by no more than the noise is a draw.
+    """
 
     engine: str
     at_least: float = 0.0
@@ -146,9 +162,10 @@ class Grows(Claim):
     def engines(self) -> tuple[str, ...]:
         return (self.engine,)
 
-    def _judge(self, rows: Sequence[Row], metric: str) -> Finding:
+    def _judge(self, rows: Sequence[Row], metric: str) -> list[Finding]:
         own_rows = find_rows_by_point(rows, self.engine)
-        parts, is_within = [], True
+        parts: list[str] = []
+        verdicts: set[Verdict] = set()
         for variant in dict.fromkeys(variant for variant, _ in own_rows):
             points = [row for (name, _), row in own_rows.items() if name == variant]
             first, last = get_value(points[0], metric), get_value(points[-1], metric)
@@ -158,15 +175,26 @@ class Grows(Claim):
                 # A normal form may outgrow its budget along the axis.
                 if points[-1]["status"] not in (*LIMIT_STATUSES, "over budget"):
                     continue
-                is_within &= self.at_most == float("inf")
+                verdicts.add("holds" if self.at_most == float("inf") else "fails")
                 parts.append(f"more than was allowed in {variant}")
                 continue
             factor = last / max(first, 1e-12)
-            is_within &= self.at_least <= factor <= self.at_most
-            parts.append(f"{factor:.2g}x in {variant}" if variant else f"{factor:.2g}x")
+            verdicts.add(self._judge_factor(factor, compute_noise((points[0], points[-1]), metric)))
+            parts.append(f"{factor:.3g}x in {variant}" if variant else f"{factor:.3g}x")
         if not parts:
-            return Finding("not comparable", f"{self.engine} was not measured along the axis")
-        return Finding("holds" if is_within else "does not hold", f"{self.engine} changes by {', '.join(parts)}")
+            return [Finding("not comparable", f"{self.engine} was not measured along the axis", self.engine)]
+        verdict = next(verdict for verdict in ("fails", "draw", "holds") if verdict in verdicts)
+        return [Finding(verdict, f"{self.engine} changes by {', '.join(parts)}{self._describe_bounds()}", self.engine)]
+
+    def _judge_factor(self, factor: float, noise: float) -> Verdict:
+        if self.at_least <= factor <= self.at_most:
+            return "holds"
+        return "draw" if self.at_least * (1 - noise) <= factor <= self.at_most * (1 + noise) else "fails"
+
+    def _describe_bounds(self) -> str:
+        bounds = [f"at least {self.at_least:.3g}x"] if self.at_least else []
+        bounds += [f"at most {self.at_most:.3g}x"] if self.at_most != float("inf") else []
+        return f", claimed {' and '.join(bounds)}" if bounds else ""
 
 
 @dataclass(frozen=True)
@@ -183,16 +211,15 @@ class GrowsLinearly(Claim):
     def engines(self) -> tuple[str, ...]:
         return (self.engine,)
 
-    def _judge(self, rows: Sequence[Row], metric: str) -> Finding:
+    def _judge(self, rows: Sequence[Row], metric: str) -> list[Finding]:
         known = [row for row in find_rows_by_point(rows, self.engine).values() if get_value(row, metric) is not None]
         if len(known) < 2:
-            return Finding("not comparable", f"{self.engine} was not measured along the axis")
+            return [Finding("not comparable", f"{self.engine} was not measured along the axis", self.engine)]
         first, last = known[0], known[-1]
         factor, growth = last[metric] / max(first[metric], 1e-12), last["x"] / first["x"]
         is_linear = growth / self.within <= factor <= growth * self.within
-        return Finding(
-            "holds" if is_linear else "does not hold", f"{self.engine} changes by {factor:.2g}x of {growth:g}x"
-        )
+        text = f"{self.engine} changes by {factor:.3g}x while x changes by {growth:g}x"
+        return [Finding("holds" if is_linear else "fails", text, self.engine)]
 
 
 @dataclass(frozen=True)
@@ -207,19 +234,19 @@ class IncludesShare(Claim):
     def engines(self) -> tuple[str, ...]:
         return (self.engine,)
 
-    def _judge(self, rows: Sequence[Row], metric: str) -> Finding:
+    def _judge(self, rows: Sequence[Row], metric: str) -> list[Finding]:
         own_rows = find_rows_by_point(rows, self.engine).values()
         pairs = [(get_value(row, self.part), get_value(row, metric)) for row in own_rows]
         shares = [part / max(whole, 1e-12) for part, whole in pairs if part is not None and whole is not None]
         if not shares:
-            return Finding("not comparable", f"{self.engine} was not measured")
+            return [Finding("not comparable", f"{self.engine} was not measured", self.engine)]
         text = f"{self.part} is {min(shares):.0%} of the {metric} of {self.engine}, in the paper {self.at_least:.0%}"
-        return Finding("holds" if min(shares) >= self.at_least else "does not hold", text)
+        return [Finding("holds" if min(shares) >= self.at_least else "fails", text, self.engine)]
 
 
 @dataclass(frozen=True)
 class StaysBelow(Claim):
-    """The value of an engine is at most `bound` at every point. With scaled sizes this is a hint, not a proof."""
+    """The value of an engine is at most `bound` at every point. Only points of full size are checked."""
 
     engine: str
     bound: float
@@ -228,20 +255,23 @@ class StaysBelow(Claim):
     def engines(self) -> tuple[str, ...]:
         return (self.engine,)
 
-    def _judge(self, rows: Sequence[Row], metric: str) -> Finding:
-        values = [get_value(row, metric) for row in find_rows_by_point(rows, self.engine).values()]
+    def _judge(self, rows: Sequence[Row], metric: str) -> list[Finding]:
+        own_rows = [row for row in find_rows_by_point(rows, self.engine).values() if row.get("scale", 1) >= 1]
+        values = [get_value(row, metric) for row in own_rows]
         known = [value for value in values if value is not None]
         if not known:
-            return Finding("not comparable", f"{self.engine} was not measured")
+            return [Finding("not comparable", f"{self.engine} was not measured at full size", self.engine)]
         text = f"{self.engine} is at most {max(known):.4g}, in the paper {self.bound:g}"
-        return Finding("holds" if len(known) == len(values) and max(known) <= self.bound else "does not hold", text)
+        is_below = len(known) == len(values) and max(known) <= self.bound
+        return [Finding("holds" if is_below else "fails", text, self.engine)]
 
 
 @dataclass(frozen=True)
 class GrowsLess(Claim):
     """From the first to the last point of the axis, the value of an engine changes by less than that of another.
 
-    `variant` and `rival_variant` are parts of the names of the variants that are compared.
+    `variant` and `rival_variant` are parts of the names of the variants that are compared. A difference within the
+    noise is a draw.
     """
 
     engine: str
@@ -253,21 +283,26 @@ class GrowsLess(Claim):
     def engines(self) -> tuple[str, ...]:
         return self.engine, self.rival
 
-    def _judge(self, rows: Sequence[Row], metric: str) -> Finding:
+    def _judge(self, rows: Sequence[Row], metric: str) -> list[Finding]:
         own = _compute_change(rows, self.engine, self.variant, metric)
         other = _compute_change(rows, self.rival, self.rival_variant, metric)
+        subject = f"{self.engine} > {self.rival}"
         if own is None or other is None:
-            return Finding("not comparable", f"{self.engine} and {self.rival} were not measured along the axis")
-        text = f"{self.engine} changes by {own:.2g}x, {self.rival} by {other:.2g}x"
-        return Finding("holds" if own < other else "does not hold", text)
+            text = f"{self.engine} and {self.rival} were not measured along the axis"
+            return [Finding("not comparable", text, subject)]
+        text = f"{self.engine} changes by {own[0]:.3g}x, {self.rival} by {other[0]:.3g}x"
+        if abs(own[0] / other[0] - 1) <= min(DRAW_DIFFERENCE_MAX, own[1] + other[1]):
+            return [Finding("draw", text, subject)]
+        return [Finding("holds" if own[0] < other[0] else "fails", text, subject)]
 
 
-def _compute_change(rows: Sequence[Row], engine: str, variant: str, metric: str) -> float | None:
-    """Return the factor from the first to the last point of the axis, if both were measured."""
-    values = [get_value(row, metric) for (name, _), row in find_rows_by_point(rows, engine).items() if variant in name]
+def _compute_change(rows: Sequence[Row], engine: str, variant: str, metric: str) -> tuple[float, float] | None:
+    """Return the factor from the first to the last point of the axis with its noise, if both were measured."""
+    points = [row for (name, _), row in find_rows_by_point(rows, engine).items() if variant in name]
+    values = [get_value(row, metric) for row in points]
     if len(values) < 2 or values[0] is None or values[-1] is None:
         return None
-    return values[-1] / max(values[0], 1e-12)
+    return values[-1] / max(values[0], 1e-12), compute_noise((points[0], points[-1]), metric)
 
 
 def claim_ranking(*engines: str, **options: Any) -> tuple[Claim, ...]:

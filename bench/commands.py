@@ -8,18 +8,18 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from bench import results
 from bench.changes import compare as compare_results
 from bench.changes import describe_processor_difference
-from bench.claims import Row
 from bench.engines import parse_engine_names
 from bench.experiment import Experiment
+from bench.judging import describe_finding, judge_experiment
 from bench.registry import EXPERIMENTS
 from bench.runner import Settings, SettingsMismatch
-from bench.runner import run as run_experiment
+from bench.runner import run as run_experiments
 
 RESULTS = Path(__file__).parent / "results"
 QUICK = ["betree-fig5", "atree-fig7", "atree-table4", "opindex-fig1", "opindex-fig14", "pstree-fig6"]
@@ -34,7 +34,7 @@ def list_() -> None:
     """List all experiments, with the engines that each runs with and waits for."""
     table = Table("experiment", "what", "points", "runs with", "waits for")
     for name, experiment in EXPERIMENTS.items():
-        count = "" if experiment.rows else str(len(experiment.points(1.0)))
+        count = "" if experiment.rows else str(len(experiment.list_points()))
         table.add_row(name, experiment.title, count, ", ".join(experiment.available_engines), experiment.missing_names)
     Console().print(table)
 
@@ -44,13 +44,20 @@ def run(
     names: Annotated[
         list[str] | None, typer.Argument(help="Names, patterns ('betree-*') or all; default: one or two per paper.")
     ] = None,
-    scale: Annotated[float, typer.Option(help="Sizes, as a share of the papers'.", min=0.0001)] = 0.1,
+    scale: Annotated[
+        float | None,
+        typer.Option(help="Sizes, as a share of the papers'; default: those of the kept results.", min=0.0001),
+    ] = None,
     repeat: Annotated[int, typer.Option(help="Rounds; the result is their median.", min=2)] = 5,
     seconds: Annotated[float, typer.Option(help="Time limit of one step of an engine.")] = 120,
     megabytes: Annotated[float, typer.Option(help="Memory limit of one step of an engine.")] = 6_000,
+    subscriptions_min: Annotated[int, typer.Option("--least", help="Leave out points with fewer subscriptions.")] = 0,
     subscriptions_max: Annotated[
         int, typer.Option("--most", help="Leave out points with more subscriptions.")
     ] = 1_000_000,
+    jobs: Annotated[
+        int, typer.Option(help="Points to prepare at the same time; while one is measured the others stop.", min=1)
+    ] = 1,
     engines: Annotated[str, typer.Option(help="Engines, with commas; default: those of the figure.")] = "",
     folder: Folder = RESULTS,
 ) -> None:
@@ -60,51 +67,43 @@ def run(
         engine_names = parse_engine_names(engines)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    settings = Settings(scale, repeat, seconds, megabytes, subscriptions_max)
+    settings = Settings(scale, repeat, seconds, megabytes, subscriptions_min, subscriptions_max, jobs)
     console = Console()
-    points = sum(max(1, len(experiment.points(scale))) for experiment in experiments)
+    for experiment in experiments:
+        skipped = sum(not settings.covers(point) for point in experiment.list_points(scale))
+        if skipped:
+            console.print(f"{experiment.name}: {skipped} points left out, which have too many or too few subscriptions")
+        if not (engine_names or experiment.available_engines or experiment.rows):
+            console.print(f"{experiment.name}: waits for {experiment.missing_names}")
+    points = sum(
+        1 if experiment.rows else sum(settings.covers(point) for point in experiment.list_points(scale))
+        for experiment in experiments
+    )
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    faults = done = 0
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("", total=points)
-        for experiment in experiments:
-            rows = _run_experiment(experiment, folder, settings, engine_names, progress, task)
-            faults += sum(row["status"] in ("wrong", "failed") for row in rows)
-            done += max(1, len(experiment.points(scale)))
-            progress.update(task, completed=done)
+        try:
+            found = run_experiments(
+                experiments,
+                folder,
+                settings,
+                lambda what: progress.update(task, description=what, advance=1),
+                engine_names or None,
+            )
+        except (SettingsMismatch, ValueError) as error:
+            raise typer.BadParameter(str(error)) from None
+        progress.update(task, completed=points)
+    faults = 0
+    for result in found:
+        for row in result.rows:
+            faults += row["status"] in ("wrong", "failed")
+            if row["status"] != "ok":
+                where = f"{result.experiment} {row['variant']} {row['x']} {row['engine']}"
+                console.print(f"{where}: {row['status']}: {row['detail']}")
     console.print(f"The results are in {folder}; `python -m bench report` makes a page of them.")
     if faults:
         console.print(f"{faults} rows are wrong or failed.")
         raise typer.Exit(1)
-
-
-def _run_experiment(
-    experiment: Experiment, folder: Path, settings: Settings, engines: list[str], progress: Progress, task: TaskID
-) -> list[Row]:
-    """Measure one experiment, and print every row that is not ok."""
-    if not (engines or experiment.available_engines or experiment.rows):
-        progress.console.print(f"{experiment.name}: waits for {experiment.missing_names}")
-        return []
-    skipped = sum(point.count > settings.subscriptions_max for point in experiment.points(settings.scale))
-    if skipped:
-        progress.console.print(
-            f"{experiment.name}: {skipped} points with more than {settings.subscriptions_max:,} subscriptions left out"
-        )
-    try:
-        found = run_experiment(
-            experiment,
-            folder,
-            settings,
-            lambda what: progress.update(task, description=what, advance=1),
-            engines or None,
-        )
-    except (SettingsMismatch, ValueError) as error:
-        raise typer.BadParameter(str(error)) from None
-    for row in found.rows:
-        if row["status"] != "ok":
-            where = f"{experiment.name} {row['variant']} {row['x']} {row['engine']}"
-            progress.console.print(f"{where}: {row['status']}: {row['detail']}")
-    return found.rows
 
 
 def _find_experiments(names: list[str]) -> list[Experiment]:
@@ -125,15 +124,15 @@ def report(
     to: Annotated[Path, typer.Option(help="The page to write.")] = Path("bench-report.html"),
 ) -> None:
     """Write all results to one page."""
-    from bench.report import judge_experiment, write_report  # imported here, because only this command draws plots
+    from bench.report import write_report  # imported here, because only this command draws plots
 
     console = Console()
     table = Table("experiment", "verdict", "finding")
     for name, experiment in EXPERIMENTS.items():
         result = _load_results(folder, name)
         if result is not None:
-            outcome = judge_experiment(experiment, result)
-            table.add_row(name, outcome.verdict, outcome.text)
+            for finding in judge_experiment(experiment, result):
+                table.add_row(name, finding.verdict, describe_finding(name, finding))
     if not table.row_count:
         raise typer.BadParameter(f"{folder} has no results; `python -m bench run` makes some")
     console.print(table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from bench.claims import Claim, Row
@@ -27,12 +27,18 @@ SUBSCRIPTIONS_MIN = 1_000
 
 @dataclass(frozen=True)
 class Point:
-    """A point on the axis of a sub-figure: a workload and the number of subscriptions."""
+    """A point on the axis of a sub-figure: a workload and the number of subscriptions.
+
+    `comparable` is False if scaling changed what the paper holds fixed; claims are then not checked at this point.
+    `scale` is the share of the paper's size, set by `Experiment.list_points`.
+    """
 
     variant: str
     x: float | str
     work: Workload
     count: int
+    comparable: bool = True
+    scale: float = 1.0
 
     @property
     def key(self) -> str:
@@ -42,8 +48,8 @@ class Point:
 Points = Callable[[float], list[Point]]
 """Function from a scale to the points of an experiment."""
 
-Measure = Callable[[Any, list[str], int], Iterator[dict[str, Any]]]
-"""Function that measures engines at a point in a number of rounds; it yields what `point.measure` yields."""
+Measure = Callable[[Any, list[str], int, bool], Iterator[dict[str, Any]]]
+"""Function that measures engines at a point; parameters and messages are those of `point.measure_engines`."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +61,9 @@ class Experiment:
     instead of points, and a figure that compares other structures has its own `measure`. `more_metrics` are those of
     further sub-figures.
 
-    `no_verdict_reason` is set if the claims cannot be judged. `difference_reason` explains why some claims do not hold
-    here.
+    `scale` is the share of the paper's sizes at which results are kept; `full_size_variants` are kept at full size.
+    `paper_values` has the paper's own numbers for the metric, by variant, x and engine, where its text gives them.
+    `no_verdict_reason` is set if the claims cannot be judged. `reasons.py` explains the claims that fail.
     """
 
     name: str
@@ -73,11 +80,28 @@ class Experiment:
     more_metrics: tuple[Metric, ...] = ()
     no_verdict_reason: str = ""
     difference_reason: str = ""
+    paper_values: Mapping[tuple[str, Any, str], float] = field(default_factory=dict)
+    scale: float = 0.1
+    full_size_variants: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+
+    def list_points(self, scale: float | None = None) -> list[Point]:
+        """Return the points at a scale, by default at the scale of the kept results."""
+        if scale is not None:
+            return [replace(point, scale=scale) for point in self.points(scale)]
+        full = [point for point in self.list_points(1.0) if point.variant in self.full_size_variants]
+        rest = [point for point in self.list_points(self.scale) if point.variant not in self.full_size_variants]
+        return full + rest
 
     def get_label(self, engine: str) -> str:
         """Return the name of an engine in tables and plots."""
         return self.labels.get(engine, engine)
+
+    @property
+    def needs_build_times(self) -> bool:
+        """Whether the figure or one of its claims is about the time to build."""
+        metrics = (self.metric, *self.more_metrics, *(claim.metric for claim in self.claims))
+        return "build" in metrics
 
     @property
     def missing_engines(self) -> list[str]:

@@ -36,6 +36,10 @@ def read_resident_bytes(pid: int | str = "self") -> int:
         return 0
 
 
+BEGIN_TURN: dict[str, Any] = {"turn": "begin"}
+"""Message with which a process asks to be the only active one, and then waits for a line on stdin."""
+
+
 def make_step(what: str, engine: str | None = None) -> dict[str, Any]:
     """Return the message with which a process announces a step of its measurement to its parent process."""
     return {"doing": what, "engine": engine, "resident": read_resident_bytes()}

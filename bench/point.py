@@ -1,7 +1,8 @@
 """Process that measures one point of an experiment: `python -m bench.point JSON`.
 
 It prints a line of JSON at the start of every step, so that its parent process knows which engine exceeded its time or
-memory. At the end it prints a line for every engine.
+memory. When it is ready to measure it asks for its turn, and waits for a line on stdin. At the end it prints a line for
+every engine.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Generator, Iterator
+from typing import Any
 
 import numpy as np
 
 from bench.engines import make
 from bench.experiment import Point
 from bench.loading import encode_events, store_subscriptions
-from bench.machine import make_step
+from bench.machine import BEGIN_TURN, make_step
 from bench.registry import EXPERIMENTS
-from bench.timing import summarize
+from bench.timing import Measurement, summarize
 from bench.truth import Truth, find_truth
 from tellwhen.compile.store import Store
 from tellwhen.containers.batches import split_events, take_first
@@ -30,15 +31,18 @@ from tellwhen.engines.base import Engine, Reader
 from tellwhen.kernels.arrays import I32, Events, Matches
 
 EVENTS = 64
-"""Events that are timed, one by one and in a batch."""
+"""Events that are matched one by one."""
 
-SLICE_SECONDS_MIN = 0.06
+SLICE_SECONDS_MIN = 0.04
 """An engine is timed for at least this long before the next engine is timed."""
 
-ROUND_SECONDS = 1.0
+ROUND_SECONDS = 0.3
 """A slow engine is timed on fewer events, so that a round takes about this long."""
 
-BUILDS_MAX, BUILDS_SECONDS = 3, 10.0
+ATTEMPTS = 3
+"""An engine is timed this often while its times are not steady."""
+
+BUILDS_MAX, BUILDS_SECONDS = 3, 5.0
 """An engine is built again until it was built this often or its builds have taken this long."""
 
 Row = dict[str, Any]
@@ -53,9 +57,12 @@ def main() -> None:
     for module in arguments["engine_modules"]:  # registers engines that are not part of the package
         __import__(module)
     experiment = EXPERIMENTS[arguments["experiment"]]
-    point = next(point for point in experiment.points(arguments["scale"]) if point.key == arguments["point"])
-    for line in (experiment.measure or measure)(point, arguments["engines"], arguments["repeat"]):
+    point = next(point for point in experiment.list_points(arguments["scale"]) if point.key == arguments["point"])
+    measure = experiment.measure or measure_engines
+    for line in measure(point, arguments["engines"], arguments["repeat"], experiment.needs_build_times):
         print(json.dumps(line), file=protocol, flush=True)
+        if line == BEGIN_TURN:
+            sys.stdin.readline()
 
 
 def _end_with_parent() -> None:
@@ -65,15 +72,11 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-class MatchingTimes(NamedTuple):
-    """Seconds per event of one engine, one time for each round."""
+def measure_engines(point: Point, engines: list[str], repeat: int, times_builds: bool) -> Iterator[dict[str, Any]]:
+    """Yield the steps as they begin, and at the end a row for each engine.
 
-    one_by_one: list[float]
-    batch: list[float]
-
-
-def measure(point: Point, engines: list[str], repeat: int) -> Iterator[dict[str, Any]]:
-    """Yield the steps as they begin, and at the end a row for each engine."""
+    Between `BEGIN_TURN` and the end no other process of the run is active. Builds that are not timed come before.
+    """
     yield make_step("the workload")
     store, slots = store_subscriptions(point.work, point.count)
     events = encode_events(point.work, EVENTS, store)
@@ -82,11 +85,13 @@ def measure(point: Point, engines: list[str], repeat: int) -> Iterator[dict[str,
     shared = sum(array.nbytes for array in store.arrays().values())
     built_engines: dict[str, Engine] = {}
     rows: dict[str, Row] = {}
-    affordable_events: dict[str, Events] = {}
+    if times_builds:
+        yield make_step("wait")
+        yield BEGIN_TURN
     for name in engines:
         yield make_step("build", name)
         try:
-            row, engine = _build(name, store, slots)
+            row, engine = _build(name, store, slots, times_builds)
             if engine is not None:
                 yield make_step("check", name)
                 row |= _check(engine, events, truth)
@@ -98,27 +103,54 @@ def measure(point: Point, engines: list[str], repeat: int) -> Iterator[dict[str,
                         "translate": stats["translate seconds"],
                         "translated": stats["translated bytes"] / point.count,
                     }
-                built_engines[name], affordable_events[name] = engine, _take_affordable(engine.reader(), events)
+                built_engines[name] = engine
         except Exception as error:  # a fault of one engine does not stop the others
             row = {"status": "failed", "detail": f"{type(error).__name__}: {error}"}
         rows[name] = row
-    times = {name: MatchingTimes([], []) for name in built_engines}
-    for _ in range(repeat):
-        for name, engine in built_engines.items():
-            yield make_step("match", name)
-            one_by_one, batch = _time_matching(engine.reader(), affordable_events[name])
-            times[name].one_by_one.append(one_by_one)
-            times[name].batch.append(batch)
-    for name, (one_by_one_times, batch_times) in times.items():
-        match, in_batch = summarize(one_by_one_times), summarize(batch_times)
-        rows[name] |= {"match": match.median * 1e6, "match_noise": match.noise}
-        rows[name] |= {"batch": in_batch.median * 1e6, "batch_noise": in_batch.noise}
+    if not times_builds:
+        yield make_step("wait")
+        yield BEGIN_TURN
+    for name, row in (yield from _time_engines(built_engines, events, repeat)).items():
+        rows[name] |= row
     for name in engines:
         yield {"row": {"engine": name, **rows[name]}}
 
 
-def _build(name: str, store: Store, slots: I32) -> tuple[Row, Engine | None]:
-    """Build an engine several times; return a row with the time, and the last engine built."""
+def _time_engines(
+    engines: dict[str, Engine], events: Events, repeat: int
+) -> Generator[dict[str, Any], None, dict[str, Row]]:
+    """Time all engines in turn, several times; return a row for each.
+
+    Engines that are not steady are timed again. An engine that stays unsteady has no time.
+    """
+    counts = {name: _count_affordable(engine.reader(), events) for name, engine in engines.items()}
+    # All engines match the same events, except engines that are slower by an order of magnitude.
+    shared_count = min((count for count in counts.values() if 10 * count >= max(counts.values())), default=0)
+    singles = {name: list(split_events(take_first(events, min(n, shared_count)))) for name, n in counts.items()}
+    best: dict[str, Measurement] = {}
+    unsteady = list(engines)
+    for _ in range(ATTEMPTS):
+        times: dict[str, list[float]] = {name: [] for name in unsteady}
+        for _ in range(repeat):
+            for name in unsteady:
+                yield make_step("match", name)
+                times[name].append(_time_matching(engines[name].reader(), singles[name]))
+        for name, seconds in times.items():
+            found = summarize(seconds)
+            best[name] = min(best.get(name, found), found, key=lambda measurement: measurement.noise)
+        unsteady = [name for name in unsteady if not best[name].is_steady]
+    return {name: _describe_time(measurement) for name, measurement in best.items()}
+
+
+def _describe_time(measurement: Measurement) -> Row:
+    if not measurement.is_steady:
+        detail = f"the quartiles differ by {2 * measurement.noise:.0%} in the best of {ATTEMPTS} attempts"
+        return {"status": "unsteady", "detail": detail}
+    return {"match": measurement.median * 1e6, "match_noise": measurement.noise}
+
+
+def _build(name: str, store: Store, slots: I32, times_builds: bool) -> tuple[Row, Engine | None]:
+    """Build an engine, several times if builds are timed; return a row, and the last engine built."""
     refused = slots[~make(name, store).can_index(slots)]
     if len(refused):
         return {
@@ -128,7 +160,7 @@ def _build(name: str, store: Store, slots: I32) -> tuple[Row, Engine | None]:
     make(name, store).insert(slots[:100])  # compiles the kernels, if they are not in the cache
     engine: Engine | None = None
     times: list[float] = []
-    while not times or (len(times) < BUILDS_MAX and sum(times) < BUILDS_SECONDS):
+    while not times or (times_builds and len(times) < BUILDS_MAX and sum(times) < BUILDS_SECONDS):
         engine = None
         gc.collect()
         begin = time.perf_counter()
@@ -136,6 +168,8 @@ def _build(name: str, store: Store, slots: I32) -> tuple[Row, Engine | None]:
         engine.insert(slots)
         engine.run_upkeep()
         times.append(time.perf_counter() - begin)
+    if not times_builds:
+        return {"status": "ok"}, engine
     summary = summarize(times) if len(times) > 1 else None
     row = {"status": "ok", "build": summary.median if summary else times[0]}
     return row | ({"build_noise": summary.noise} if summary else {}), engine
@@ -158,32 +192,24 @@ def _concatenate(parts: list[Matches]) -> Matches:
     return Matches(start, np.concatenate([matches.slot for matches in parts]))
 
 
-def _take_affordable(reader: Reader, events: Events) -> Events:
-    """Return the first events, which the engine can match in one round."""
+def _count_affordable(reader: Reader, events: Events) -> int:
+    """Return the number of events that the engine can match in one round."""
     begin = time.perf_counter()
-    reader.match(take_first(events, 1))
-    return take_first(events, int(min(EVENTS, max(2, ROUND_SECONDS / (time.perf_counter() - begin)))))
+    reader.match(take_first(events, 2))
+    return int(min(EVENTS, max(2, 2 * ROUND_SECONDS / (time.perf_counter() - begin))))
 
 
-def _time_matching(reader: Reader, events: Events) -> tuple[float, float]:
-    """Return the seconds per event: one by one, and in a batch."""
-    single_events = list(split_events(events))
+def _time_matching(reader: Reader, single_events: list[Events]) -> float:
+    """Return the CPU seconds of this thread per event, one by one, over the runs of one slice.
 
-    def match_one_by_one() -> None:
+    Matching uses one thread. Its CPU time does not include waiting for a core while others use it.
+    """
+    begin, rounds = time.thread_time(), 0
+    while rounds == 0 or time.thread_time() - begin < SLICE_SECONDS_MIN:
         for event in single_events:
             reader.match(event)
-
-    count = len(single_events)
-    return _time_per_event(match_one_by_one, count), _time_per_event(lambda: reader.match(events), count)
-
-
-def _time_per_event(run: Callable[[], object], count: int) -> float:
-    """Return the seconds per event over the runs of one slice."""
-    begin, rounds = time.perf_counter(), 0
-    while rounds == 0 or time.perf_counter() - begin < SLICE_SECONDS_MIN:
-        run()
         rounds += 1
-    return (time.perf_counter() - begin) / rounds / count
+    return (time.thread_time() - begin) / rounds / len(single_events)
 
 
 if __name__ == "__main__":

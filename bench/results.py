@@ -1,4 +1,4 @@
-"""Files of results: one JSON file per experiment, saved after every point, so that a run can be resumed."""
+"""Files of results: one JSON file per experiment with a line for every point, saved after every point."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.claims import Row
+
+SIGNIFICANT_DIGITS = 5
+"""Digits of saved numbers. All times are noisier than that."""
 
 
 @dataclass
@@ -35,10 +38,16 @@ def load(folder: Path, name: str) -> Results | None:
     """Read the results of an experiment; return None if the folder has none."""
     file = folder / f"{name}.json"
     try:
-        return Results(**json.loads(file.read_text()))
+        saved = json.loads(file.read_text())
+        rows = [
+            {"variant": point["variant"], "x": point["x"], "engine": engine, **point["shared"], **row}
+            for point in saved.pop("points")
+            for engine, row in point["engines"].items()
+        ]
+        return Results(**saved, rows=rows)
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{file} does not contain results of an experiment: {error}") from None
 
 
@@ -52,6 +61,43 @@ def load_all(folder: Path) -> Iterator[Results]:
 def save(folder: Path, results: Results) -> None:
     """Replace the file atomically."""
     folder.mkdir(parents=True, exist_ok=True)
+    head = {name: value for name, value in vars(results).items() if name != "rows"}
+    lines = ",\n".join(json.dumps(point) for point in _group_by_point(results.rows))
     new = folder / f".{results.experiment}.new"
-    new.write_text(json.dumps(vars(results), indent=1) + "\n")
+    new.write_text(f'{json.dumps(head)[:-1]}, "points": [\n{lines}\n]}}\n')
     os.replace(new, folder / f"{results.experiment}.json")
+
+
+def _group_by_point(rows: list[Row]) -> Iterator[dict[str, Any]]:
+    """Yield a dict for every point: what its engines share, and what differs by engine."""
+    keys = dict.fromkeys((row["variant"], row["x"]) for row in rows)
+    for variant, x in keys:
+        engines = {
+            row["engine"]: {
+                name: _round(value) for name, value in row.items() if name not in ("variant", "x", "engine")
+            }
+            for row in rows
+            if (row["variant"], row["x"]) == (variant, x)
+        }
+        first, *others = engines.values()
+        shared = {
+            name: value
+            for name, value in first.items()
+            if all(name in row and row[name] == value for row in others) and (others or name in POINT_FIELDS)
+        }
+        own = {
+            engine: {name: value for name, value in row.items() if name not in shared}
+            for engine, row in engines.items()
+        }
+        yield {"variant": variant, "x": x, "shared": shared, "engines": own}
+
+
+KEY_FIELDS = ("variant", "x", "engine")
+POINT_FIELDS = ("count", "scale", "commit", "comparable", "seconds", "megabytes")
+"""Fields that a point with a single engine saves as shared, so that all points look alike."""
+
+
+def _round(value: Any) -> Any:
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.{SIGNIFICANT_DIGITS}g}")

@@ -17,7 +17,7 @@ import numpy as np
 
 from bench.claims import Row
 from bench.experiment import Point
-from bench.machine import make_step
+from bench.machine import BEGIN_TURN, make_step
 from bench.timing import summarize
 from tellwhen.kernels.arrays import F64, I64
 from tellwhen.papers.ranked import STRUCTURES, Boxes, ScoredIntervals
@@ -54,7 +54,7 @@ class RankedPoint(Point):
     is_merged: bool = True
 
 
-def measure(point: RankedPoint, names: list[str], repeat: int) -> Iterator[dict[str, Any]]:
+def measure(point: RankedPoint, names: list[str], repeat: int, _times_builds: bool) -> Iterator[dict[str, Any]]:
     """Yield the steps as they begin, and at the end a row for each structure."""
     yield make_step("the workload")
     work = point.work
@@ -66,6 +66,8 @@ def measure(point: RankedPoint, names: list[str], repeat: int) -> Iterator[dict[
     rows: dict[str, Row] = {}
     searches: dict[str, FindBest] = {}
     counts: dict[str, int] = {}
+    yield make_step("wait")
+    yield BEGIN_TURN
     for name in names:
         if name not in STRUCTURES:
             rows[name] = {"status": "failed", "detail": "this is not a structure of scored intervals"}

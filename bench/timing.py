@@ -7,6 +7,9 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+QUARTILE_DIFFERENCE_MAX = 0.1
+"""Largest difference of the quartiles of a steady measurement, as a share of the median."""
+
 
 class Measurement(NamedTuple):
     """The median of several measurements of one quantity, and half of their interquartile range."""
@@ -18,6 +21,11 @@ class Measurement(NamedTuple):
     def noise(self) -> float:
         """The spread as a share of the median."""
         return self.spread / self.median
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the quartiles differ by at most a tenth of the median."""
+        return 2 * self.noise <= QUARTILE_DIFFERENCE_MAX
 
 
 def time_interleaved(rivals: dict[str, Callable[[], object]], repeat: int = 9) -> dict[str, Measurement]:

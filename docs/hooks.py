@@ -94,37 +94,22 @@ UNFOLDED_PARTS_MAX = 3
 
 
 def _render_result(name: str) -> str:
-    """Return the verdict on an experiment, and the measurements for each part of its claim."""
+    """Return the verdicts on an experiment, and the measurements for each of its claims."""
+    from bench.judging import describe_finding, judge_experiment, summarize_verdicts
     from bench.registry import EXPERIMENTS
-    from bench.report import judge_experiment
     from bench.results import load
 
     experiment, result = EXPERIMENTS[name], load(ROOT / "bench" / "results", name)
     if result is None:
         return "not run"
-    outcome = judge_experiment(experiment, result)
-    if outcome.verdict == "not comparable":
-        return f"**not comparable**: {outcome.text}"
-    parts = [claim.judge(result.rows, experiment.metric) for claim in experiment.claims]
-    parts_that_hold = sum(part.verdict == "holds" for part in parts)
-    texts = [
-        escape(part.text) if part.verdict == "holds" else f"<em>{part.verdict}</em>: {escape(part.text)}"
-        for part in parts
-    ]
-    why = (
-        f"<br>Why: {experiment.difference_reason}"
-        if outcome.verdict == "does not hold" and experiment.difference_reason
-        else ""
-    )
-    size = f", at {result.scale:g} of the paper's size" if result.scale < 1 else ""
-    head = (
-        f"**{outcome.verdict}**{size}"
-        if parts_that_hold == len(parts)
-        else f"**{parts_that_hold} of {len(parts)} parts hold**{size}"
-    )
+    findings = judge_experiment(experiment, result)
+    texts = [f"<em>{finding.verdict}</em>: {escape(describe_finding(name, finding))}" for finding in findings]
+    scales = sorted({row.get("scale", result.scale) for row in result.rows})
+    size = "" if scales == [1] else f", at {' and '.join(f'{scale:g}' for scale in scales)} of the paper's size"
+    head = f"**{summarize_verdicts(findings)}**{size}"
     if len(texts) <= UNFOLDED_PARTS_MAX:
-        return f"{head}: {'; '.join(texts)}{why}"
-    return f"{head}{why}<details><summary>measured</summary>{'<br>'.join(texts)}</details>"
+        return f"{head}: {'; '.join(texts)}"
+    return f"{head}<details><summary>measured</summary>{'<br>'.join(texts)}</details>"
 
 
 def render_commands() -> str:

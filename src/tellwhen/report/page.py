@@ -47,8 +47,14 @@ class Page:
         self._parts: list[dict[str, Any]] = []
         self._charts = 0
 
-    def heading(self, text: str) -> Page:
-        return self._add("heading", text=text)
+    def heading(self, text: str, level: int = 2) -> Page:
+        """Add a heading of level 2 or 3."""
+        anchor = f"part{sum(part['kind'] == 'heading' for part in self._parts) + 1}"
+        return self._add("heading", text=text, level=level, anchor=anchor)
+
+    def contents(self) -> Page:
+        """Add a table of contents: links to all headings, also to those that are added later."""
+        return self._add("contents")
 
     def text(self, text: str) -> Page:
         """Add paragraphs, which an empty line separates in `text`."""
@@ -56,8 +62,11 @@ class Page:
             self._add("paragraph", text=paragraph)
         return self
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Page:
-        """Add a table. Numbers are aligned on the right and have thousands separators; None is an empty cell."""
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], summary: str = "") -> Page:
+        """Add a table. Numbers are aligned on the right and have thousands separators; None is an empty cell.
+
+        A table with a summary is folded: the page shows the summary until a reader opens it.
+        """
         body = [list(row) for row in rows]
         for number, row in enumerate(body):
             if len(row) != len(columns):
@@ -66,7 +75,8 @@ class Page:
         header = [
             Cell(name, all(is_number(row[i]) for row in body if row[i] is not None)) for i, name in enumerate(columns)
         ]
-        return self._add("table", head=header, rows=[[Cell(cell_text(v), is_number(v)) for v in row] for row in body])
+        cells = [[Cell(cell_text(value), is_number(value)) for value in row] for row in body]
+        return self._add("table", head=header, rows=cells, summary=summary)
 
     def tiles(self, figures: Mapping[str, str]) -> Page:
         """Add a row of key figures, each above its name."""

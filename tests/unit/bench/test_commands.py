@@ -24,7 +24,8 @@ def test_the_command_line(tmp_path, monkeypatch):
                                "--folder", str(tmp_path), "--engines", "scan"])  # fmt: skip
     assert done.exit_code == 0, done.output
     saved = json.loads((tmp_path / "betree-fig13.json").read_text())
-    assert saved["rows"][0]["status"] == "ok"
+    assert saved["points"][0]["engines"]
+    assert "\n".join(json.dumps(point) for point in saved["points"][:1]) in (tmp_path / "betree-fig13.json").read_text()
     page = runner.invoke(app, ["report", "--folder", str(tmp_path), "--to", str(tmp_path / "p.html")])
     assert page.exit_code == 0, page.output
     assert "betree-fig13" in page.output

@@ -1,0 +1,32 @@
+"""Why claims of the papers fail here: a sentence for each failed claim, by experiment and subject."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from bench.claims import Finding
+
+
+class Reason(NamedTuple):
+    """A sentence for the failed claims of the experiments and subjects that match the patterns."""
+
+    experiments: str
+    subjects: str
+    sentence: str
+    text: str = "*"  # pattern of the finding's text, where a subject has several claims
+
+
+REASONS: tuple[Reason, ...] = ()
+"""Of several reasons that match, the first is shown."""
+
+
+def find_reason(experiment: str, finding: Finding) -> str:
+    """Return why a claim fails; empty if it does not fail, or if nobody has explained it."""
+    if finding.verdict != "fails":
+        return ""
+    for reason in REASONS:
+        is_about = any(fnmatchcase(experiment, pattern) for pattern in reason.experiments.split(","))
+        if is_about and fnmatchcase(finding.subject, reason.subjects) and fnmatchcase(finding.text, reason.text):
+            return reason.sentence
+    return ""
