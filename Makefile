@@ -76,8 +76,8 @@ format: $(READY) ## Format the code
 
 .PHONY: bench
 bench: $(READY) ## Run some of the papers' experiments, at most 15 minutes, and write the report
-	$(BIN)/python -m bench run --most 150000
-	$(BIN)/python -m bench report
+	$(BIN)/python -m bench run --scale 0.1 --most 150000 --folder bench-results
+	$(BIN)/python -m bench report --folder bench-results
 
 .PHONY: bench-foundation
 bench-foundation: $(READY) ## Measure the other figures that the documents quote

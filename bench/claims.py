@@ -15,6 +15,10 @@ LIMIT_STATUSES = ("over time", "over memory")
 """Statuses of an engine that exceeded its time or memory. It has lost the point to its rivals."""
 
 
+ABSENT_STATUSES = ("unsteady", "excluded")
+"""Statuses of an engine that did not take part in a point, or whose times were discarded."""
+
+
 class Finding(NamedTuple):
     """A verdict, what it is about (an engine, or `engine > rival`), and the measured facts in a sentence."""
 
@@ -45,10 +49,11 @@ class Claim(ABC):
     def judge(self, rows: Sequence[Row], metric: str) -> list[Finding]:
         """Check the claim on the rows of an experiment; return a finding for each pair of engines that it compares.
 
-        Points at which scaling changed what the paper holds fixed are left out, and so are unsteady times.
+        Points at which scaling changed what the paper holds fixed are left out, and so are unsteady times and engines
+        that the paper excludes.
         """
         rows = [row for row in rows if self.where in row["variant"] and self._covers(row["x"])]
-        rows = [row for row in rows if row.get("comparable", True) and row["status"] != "unsteady"]
+        rows = [row for row in rows if row.get("comparable", True) and row["status"] not in ABSENT_STATUSES]
         if self.at_end:
             last = {row["variant"]: row["x"] for row in sorted(rows, key=lambda row: row["x"])}
             rows = [row for row in rows if row["x"] == last[row["variant"]]]
@@ -129,6 +134,8 @@ class Leads(Claim):
         spread = f": {ratios[0]:.3g} times" if len(ratios) == 1 else spread
         margin = f" by {self.factor:.3g}x" if self.factor != 1 else ""
         text = f"{self.engine} leads {rival}{margin} at {won} of {len(points)} points{spread}"
+        if verdict == "fails" and metric == "match":
+            text += _compare_candidates(own_rows[points[-1]], rival_rows[points[-1]])
         return Finding(verdict, text, subject)
 
     def _compare(self, own_row: Row, rival_row: Row, metric: str) -> tuple[str, float | None]:
@@ -145,6 +152,18 @@ class Leads(Claim):
         if abs(ratio - 1) <= noise:
             return "drawn", ratio
         return "won" if ratio > 1 else "lost", ratio
+
+
+def _compare_candidates(own_row: Row, rival_row: Row) -> str:
+    """Return how many candidates both find, and the time for each: what an index rules out, and what a test costs."""
+    facts = []
+    for row in (own_row, rival_row):
+        time, candidates = get_value(row, "match"), get_value(row, "candidates")
+        if not time or not candidates:
+            return ""
+        facts.append((f"{candidates:,.0f}", f"{time * 1000 / candidates:,.0f}"))
+    (own, own_time), (other, other_time) = facts
+    return f"; at the last point {own} against {other} candidates, {own_time} against {other_time} ns each"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.compile.store import COMPILE_BATCH, Store
+from tellwhen.containers.batches import EncodedSample
 from tellwhen.encode.events import encode
 from tellwhen.kernels.arrays import I32, Events
 from tellwhen.language.parser import parse
@@ -34,3 +35,14 @@ def store_subscriptions(work: Workload, count: int) -> tuple[Store, I32]:
 def encode_events(work: Workload, count: int, store: Store) -> Events:
     """Encode the first `count` events with the attributes of the store."""
     return encode(take_events(work, count), store.attributes, Schema())[0]
+
+
+HISTORY_BLOCK = 1_000
+"""The block of historical events: of the same distribution as the events to match, but drawn independently."""
+
+
+def set_historical_events(work: Workload, count: int, store: Store) -> None:
+    """Give the store the first `count` events of a block that is not matched, as its typical events."""
+    if count:
+        events = work.generate_events(HISTORY_BLOCK)[:count]
+        store.set_typical(EncodedSample(encode(events, store.attributes, Schema())[0]))

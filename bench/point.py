@@ -20,7 +20,7 @@ import numpy as np
 
 from bench.engines import make
 from bench.experiment import Point
-from bench.loading import encode_events, store_subscriptions
+from bench.loading import encode_events, set_historical_events, store_subscriptions
 from bench.machine import BEGIN_TURN, make_step
 from bench.registry import EXPERIMENTS
 from bench.timing import Measurement, summarize
@@ -36,7 +36,7 @@ EVENTS = 64
 SLICE_SECONDS_MIN = 0.04
 """An engine is timed for at least this long before the next engine is timed."""
 
-ROUND_SECONDS = 0.3
+ROUND_SECONDS = 0.1
 """A slow engine is timed on fewer events, so that a round takes about this long."""
 
 ATTEMPTS = 3
@@ -72,13 +72,16 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def measure_engines(point: Point, engines: list[str], repeat: int, times_builds: bool) -> Iterator[dict[str, Any]]:
+def measure_engines(
+    point: Point, engines: list[str], repeat: int, times_builds: bool, historical_events: int = 0
+) -> Iterator[dict[str, Any]]:
     """Yield the steps as they begin, and at the end a row for each engine.
 
     Between `BEGIN_TURN` and the end no other process of the run is active. Builds that are not timed come before.
     """
     yield make_step("the workload")
     store, slots = store_subscriptions(point.work, point.count)
+    set_historical_events(point.work, historical_events, store)
     events = encode_events(point.work, EVENTS, store)
     yield make_step("the truth")
     truth = find_truth(point.work, point.count, store, events)

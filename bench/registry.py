@@ -9,7 +9,8 @@ from bench.papers import atree, betree, opindex, pstree, ranked
 
 FULL_SIZE = frozenset(
     {
-        "betree-fig5", "betree-fig10", "betree-fig12", "betree-table5",
+        "betree-fig4", "betree-fig5", "betree-fig7", "betree-fig8", "betree-fig9", "betree-fig10", "betree-fig12",
+        "betree-fig13", "betree-table5",
         "opindex-fig1", "opindex-fig7", "opindex-fig10",
         "pstree-fig6", "pstree-fig10", "pstree-table2", "pstree-table3",
         "atree-table4",

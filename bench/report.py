@@ -76,7 +76,9 @@ def _describe_verdicts(experiment: Experiment, result: Results | None) -> str:
 def _add_experiment(page: Page, experiment: Experiment, result: Results) -> None:
     page.heading(f"{experiment.name}: {experiment.title}", level=3)
     page.text(f"The paper: {experiment.paper_finding}")
+    order = {engine: number for number, engine in enumerate(experiment.engines)}
     ok_rows = [row for row in result.rows if row["status"] == "ok"]
+    ok_rows.sort(key=lambda row: order.get(row["engine"], len(order)))  # an engine has one colour in all plots
     for metric in (experiment.metric, *experiment.more_metrics):
         for variant in dict.fromkeys(row["variant"] for row in ok_rows):
             rows = [row for row in ok_rows if row["variant"] == variant and row.get(metric) is not None]

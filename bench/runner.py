@@ -25,7 +25,7 @@ ROOT = Path(__file__).parent.parent
 SETUP_TIME_FACTOR = 10
 """Steps that belong to no engine (imports, workload, truth) may take this many times an engine's limit."""
 
-BYTES_PER_SUBSCRIPTION = 5_000
+BYTES_PER_SUBSCRIPTION = 3_500
 """Estimate of what a point needs for a subscription: workload, truth, store and all engines of a figure."""
 
 MEMORY_SHARE = 0.75
@@ -75,7 +75,7 @@ def run(
 ) -> list[Results]:
     """Measure the points that have no results, and save after each point."""
     facts = machine.describe_machine()
-    turns, budget, saving = Turns(), MemoryBudget(MEMORY_SHARE * read_memory_size()), threading.Lock()
+    turns, saving = Turns(), threading.Lock()
     stored = {experiment.name: _load(experiment, folder, settings, facts) for experiment in experiments}
     for experiment in experiments:
         own = stored[experiment.name]
@@ -85,9 +85,8 @@ def run(
             results.save(folder, own)
 
     def measure_task(task: _Task) -> None:
-        with budget.reserve(task.point.count * BYTES_PER_SUBSCRIPTION):
-            report_progress(f"{task.experiment.name} {task.point.variant} {task.point.x}")
-            rows = measure(task.experiment, task.point, task.engines, settings, turns)
+        report_progress(f"{task.experiment.name} {task.point.variant} {task.point.x}")
+        rows = measure(task.experiment, task.point, task.engines, settings, turns)
         shared = {
             "count": task.point.count, "scale": task.point.scale, "comparable": task.point.comparable,
             "commit": facts["commit"], "seconds": settings.seconds, "megabytes": settings.megabytes,
@@ -111,13 +110,21 @@ def _run_all(measure_task: Callable[[_Task], None], tasks: list[_Task], jobs: in
         for task in tasks:
             measure_task(task)
         return
+    budget = MemoryBudget(
+        MEMORY_SHARE * read_memory_size(), [(task.point.count * BYTES_PER_SUBSCRIPTION, task) for task in tasks]
+    )
+
+    def work() -> None:
+        for task in budget:
+            measure_task(task)
+
     with ThreadPoolExecutor(jobs) as pool:
-        futures = [pool.submit(measure_task, task) for task in tasks]
+        workers = [pool.submit(work) for _ in range(jobs)]
         try:
-            for future in wait(futures, return_when=FIRST_EXCEPTION).done:
-                future.result()
+            for worker in wait(workers, return_when=FIRST_EXCEPTION).done:
+                worker.result()
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            budget.clear()
             turns.kill_all()
             raise
 
@@ -153,7 +160,9 @@ def _find_tasks(
 
 
 def _needs_rerun(row: Row, settings: Settings) -> bool:
-    """Return whether the engine exceeded a limit that is higher now."""
+    """Return whether the times of an engine were unsteady, or it exceeded a limit that is higher now."""
+    if row["status"] == "unsteady":
+        return True
     is_higher = row.get("seconds", 0) < settings.seconds or row.get("megabytes", 0) < settings.megabytes
     return row["status"] in LIMIT_STATUSES and is_higher
 

@@ -11,9 +11,12 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+Task = Any
 
 
 class Turns:
@@ -85,26 +88,40 @@ class Turns:
 
 
 class MemoryBudget:
-    """Memory that points may use together. A point that needs more than the whole budget runs alone."""
+    """Queue of tasks, of which those that run together fit into memory. A task that is too large runs alone.
 
-    def __init__(self, size: float) -> None:
-        self._size = size
-        self._free = size
+    The largest tasks start first, because they take longest; smaller tasks use the memory that remains.
+    """
+
+    def __init__(self, size: float, tasks: Iterable[tuple[float, Task]]) -> None:
+        self._size = self._free = size
+        self._tasks = sorted(((min(need, size), task) for need, task in tasks), key=lambda pair: -pair[0])
         self._change = threading.Condition()
 
-    @contextmanager
-    def reserve(self, size: float) -> Iterator[None]:
-        """Wait until the budget has room for `size` bytes, and keep them reserved."""
-        size = min(size, self._size)
-        with self._change:
-            self._change.wait_for(lambda: self._free >= size)
-            self._free -= size
-        try:
-            yield
-        finally:
+    def __iter__(self) -> Iterator[Task]:
+        """Yield the tasks for one worker; the memory of a task is free again when the worker asks for the next one."""
+        while True:
             with self._change:
-                self._free += size
-                self._change.notify_all()
+                self._change.wait_for(lambda: not self._tasks or self._find_fitting() is not None)
+                if not self._tasks:
+                    return
+                need, task = self._tasks.pop(self._find_fitting() or 0)
+                self._free -= need
+            try:
+                yield task
+            finally:
+                with self._change:
+                    self._free += need
+                    self._change.notify_all()
+
+    def clear(self) -> None:
+        """Drop the tasks that have not started."""
+        with self._change:
+            self._tasks.clear()
+            self._change.notify_all()
+
+    def _find_fitting(self) -> int | None:
+        return next((number for number, (need, _) in enumerate(self._tasks) if need <= self._free), None)
 
 
 def read_memory_size() -> int:

@@ -11,6 +11,8 @@ from tellwhen.kernels.arrays import I32, I64
 from tellwhen.kernels.handover import borrow
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.search import find_first_above, find_first_at_least, find_first_below
+from tellwhen.papers.ps_tree.element_tree.arrays import CELL, COVERS, NEXT, NUMBER, ElementTreeArrays
+from tellwhen.papers.ps_tree.element_tree.kernels import find_leaf
 
 
 class Queries(NamedTuple):
@@ -145,3 +147,17 @@ def stab_spaces(spaces, queries):
         space = find_first_above(spaces.cuts, 0, spaces.cuts.size, queries.point[q])
         begin, end = spaces.list_start[space], spaces.list_start[space + 1]
         queries.counts[q] = write_numbers(queries, q, 0, spaces.numbers, begin, end)
+
+
+@kernel
+def stab_elements(tree, queries):
+    """Follow the elements of the point to its leaf node; read its counter or its list."""
+    tree, queries = borrow(tree, ElementTreeArrays), borrow(queries, Queries)
+    for q in range(queries.point.size):
+        leaf = find_leaf(tree, queries.point[q])
+        queries.counts[q] = tree.leaves[leaf, COVERS]
+        if queries.number.size:
+            at, cell = queries.start[q], tree.leaves[leaf, CELL]
+            while cell:
+                queries.number[at] = tree.cells[cell, NUMBER]
+                at, cell = at + 1, tree.cells[cell, NEXT]

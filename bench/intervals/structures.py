@@ -1,4 +1,4 @@
-"""Four structures that find the intervals that contain a point (PS-Tree, section 7.5).
+"""Five structures that find the intervals that contain a point (PS-Tree, section 7.5).
 
 >>> import numpy as np
 >>> tree = SegmentTree(np.array([1, 4, 4]), np.array([6, 4, 9]))
@@ -6,7 +6,8 @@
 >>> [sorted(found.number[a:b].tolist()) for a, b in zip(found.start[:-1], found.start[1:])]
 [[0, 1, 2], [2], []]
 
-All are static: new intervals need a new structure. `PSTree` itself changes in place; `SpaceLists` is built from it.
+All are static: new intervals need a new structure. `PSTree` itself changes in place; `SpaceLists` is built from it. The
+element tree of `ElementLists` changes in place, too.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from bench.intervals import kernels
 from bench.intervals.kernels import CentredArrays, Queries, ScanArrays, SegmentArrays, SpaceArrays
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates
 from tellwhen.papers.ps_tree.arrays import ListRanges
+from tellwhen.papers.ps_tree.element_tree import ElementTree
+from tellwhen.papers.ps_tree.element_tree.arrays import ElementTreeArrays
 from tellwhen.papers.ps_tree.kernels.records import place_postings
 from tellwhen.papers.ps_tree.tree import PSTree
 from tellwhen.papers.ranked.kernels.segment_tree import build_segment_tree
@@ -130,6 +133,28 @@ class SpaceLists(IntervalStructure):
 
     def _stab(self, queries: Queries) -> None:
         kernels.stab_spaces(self.arrays, queries)
+
+
+class ElementLists(IntervalStructure):
+    """The PS-Tree of the paper: a tree of elements, whose leaf nodes have lists of the intervals that cover them.
+
+    Ends and points have at most `bits` bits.
+    """
+
+    def __init__(self, low: I64, high: I64, bits: int = 64) -> None:
+        self._tree = ElementTree(bits)
+        super().__init__(low, high)
+
+    def _build(self, low: I64, high: I64) -> ElementTreeArrays:
+        self._tree.insert(low, high, np.arange(len(low)))
+        return self._tree.arrays
+
+    def _stab(self, queries: Queries) -> None:
+        kernels.stab_elements(self.arrays, queries)
+
+    @property
+    def nbytes(self) -> int:
+        return self._tree.nbytes
 
 
 def _sort_distinct(points: I64) -> I64:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tellwhen.compile.attributes import Attributes
+from tellwhen.compile.attributes import LABELLED_KINDS, Attributes
 from tellwhen.compile.dictionary import LabelMoves
 from tellwhen.compile.extract import Extract, extract
 from tellwhen.compile.kernels.intern import LONG_CONJUNCTION, fill_table, intern, link
@@ -108,6 +108,10 @@ class Store:
     def is_presence(self) -> NDArray[np.bool_]:
         """Return for each domain whether its points say only if an attribute is present."""
         return np.array([domain.kind == "presence" for domain in self.attributes.domains], dtype=np.bool_)
+
+    def is_string(self) -> NDArray[np.bool_]:
+        """Return for each domain whether its points are strings, or strings that are reversed."""
+        return np.array([domain.kind in LABELLED_KINDS for domain in self.attributes.domains], dtype=np.bool_)
 
     # adding and removing
 

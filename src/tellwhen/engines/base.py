@@ -41,6 +41,9 @@ class Source(Protocol):
     def is_presence(self) -> NDArray[np.bool_]:
         """Return for each domain whether it is a presence domain, which tells only if an event has the attribute."""
 
+    def is_string(self) -> NDArray[np.bool_]:
+        """Return for each domain whether its points are strings, or strings that are reversed."""
+
     @property
     def scores(self) -> Scores:
         """Scores of the subscriptions."""
@@ -154,6 +157,8 @@ class Engine(ABC):
     options: ClassVar[Mapping[str, Option]] = {}
     has_match_counts: bool = False
     """Whether `match_counts` counts."""
+    adapts_while_matching: bool = False
+    """Whether matched events alone can make upkeep due."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

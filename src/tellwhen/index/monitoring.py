@@ -39,14 +39,17 @@ class EventMonitor:
 
     def record(self, event: Mapping[str, Any], mismatches: Mapping[str, int], state: State) -> None:
         """Record an event, and by attribute how many of its values are of a wrong type."""
-        if self.sample.record(event) and self.sample.claim_coverage_check():
-            self._log_missing_attributes(state)
+        if self.sample.record(event):
+            self._start_adaptation(state)
+            if self.sample.claim_coverage_check():
+                self._log_missing_attributes(state)
         if mismatches:
             self.record_mismatches(mismatches, state, event)
 
     def record_many(self, events: Any, state: State) -> None:
         """Record the events of a list or a table."""
         self.sample.record_many(events)
+        self._start_adaptation(state)
         if self.sample.claim_coverage_check():
             self._log_missing_attributes(state)
 
@@ -55,6 +58,11 @@ class EventMonitor:
         self._contents.mismatches.add(
             mismatches, lambda name: describe_mismatch(name, state.attributes, events, self._schema)
         )
+
+    def _start_adaptation(self, state: State) -> None:
+        """Start background work if the matched events have made it due."""
+        if state.shard.engine.adapts_while_matching:
+            self._contents.try_start_due_upkeep()
 
     def _log_missing_attributes(self, state: State) -> None:
         """Log attributes that recent events lack if these events have an unused attribute of a similar name."""

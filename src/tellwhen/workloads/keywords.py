@@ -76,7 +76,7 @@ class Keywords(Workload):
             return f"{format_name(word)} = 1"
         if self.form == "between":
             return f"{format_name(word)} BETWEEN {low} AND {low + width}"
-        head, tail = _split_word(word)
+        head, tail = split_word(word)
         return f"{format_name(head)} = '{tail}'"
 
     def generate_events(self, block: int) -> list[dict[str, Any]]:
@@ -104,15 +104,15 @@ class Keywords(Workload):
             return dict(times)
         event: dict[str, Any] = {}
         for word in times:
-            head, tail = _split_word(word)
+            head, tail = split_word(word)
             event.setdefault(head, []).append(tail)
         return event
 
 
-def _split_word(word: str) -> tuple[str, str]:
+def split_word(word: str) -> tuple[str, str]:
     """Return the head and the tail of a word. The head is the first three letters, or half of a short word.
 
-    >>> _split_word("boolean"), _split_word("vldb")
+    >>> split_word("boolean"), split_word("vldb")
     (('boo', 'lean'), ('vl', 'db'))
     """
     at = 3 if len(word) > 6 else len(word) // 2
@@ -150,7 +150,7 @@ class QGrams(Workload):
         """Draw the strings of a block. Events have the strings of subscriptions in another order."""
         draws = Draws(self.seed, "strings", block)
         words, frequency = self._words
-        least, most = (2, 2) if self.of == "names" else (5, 8)
+        least, most = (2, 2) if self.of == "names" else (5, 7)
         count = draws.integers(least, most + 1, BLOCK)
         chosen = draws.draw_indices(np.sqrt(frequency), BLOCK, most)
         made = ["".join(words[i] for i in chosen[row, : count[row]].tolist()) for row in range(BLOCK)]

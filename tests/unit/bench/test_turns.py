@@ -73,18 +73,16 @@ def test_stopped_processes_can_be_killed():
         assert process.wait(10) < 0
 
 
-def test_a_budget_of_memory():
-    budget = MemoryBudget(10)
-    order = []
-
-    def reserve(size):
-        with budget.reserve(size):
-            order.append(size)
-
-    with budget.reserve(6):
-        large = threading.Thread(target=reserve, args=(99,))  # more than the budget: runs alone
-        large.start()
-        with budget.reserve(4):
-            assert order == []
-    large.join(10)
-    assert order == [99]
+def test_large_tasks_start_first_and_small_ones_use_the_rest_of_the_memory():
+    budget = MemoryBudget(10, [(3, "small"), (99, "too large"), (6, "large"), (7, "larger")])
+    first, second = iter(budget), iter(budget)
+    assert next(first) == "too large"  # runs alone
+    assert next(first) == "larger"
+    assert next(second) == "small"  # the large task does not fit
+    waiting = threading.Thread(target=lambda: next(second, None))
+    waiting.start()
+    waiting.join(0.2)
+    assert waiting.is_alive()  # the large task does not fit beside the larger one
+    budget.clear()
+    waiting.join(10)
+    assert list(first) == []

@@ -82,10 +82,10 @@ class EngineWithFallback(Engine):
         self.other.relabel(moves)
 
     def is_due(self) -> bool:
-        return self.other.is_due()
+        return self.named_engine.is_due() or self.other.is_due()
 
     def upkeep(self) -> Upkeep | None:
-        return self.other.upkeep()
+        return self.named_engine.upkeep() or self.other.upkeep()
 
     def reader(self) -> Reader:
         readers = [engine.reader() for engine in (self.named_engine, self.other) if len(engine)]

@@ -6,16 +6,36 @@ from typing import NamedTuple
 
 from tellwhen.kernels.arrays import I32, I64, U8, U64, I64Matrix, keeps
 
-EQUAL, AT_LEAST, AT_MOST = 0, 1, 2
-"""Operators. `= v` has a posting in the list EQUAL, `>= v` in AT_LEAST, `<= v` in AT_MOST."""
+EQUAL, AT_LEAST, AT_MOST, PREFIX = 0, 1, 2, 3
+"""Operators. `= v` has a posting in the list EQUAL, `>= v` in AT_LEAST, `<= v` in AT_MOST, `STARTS WITH v` in PREFIX.
+
+`ENDS WITH` is a PREFIX on the domain of the reversed strings.
+"""
+
+OPERATORS = 4
+ORDERED_OPERATORS = 3
+"""EQUAL, AT_LEAST and AT_MOST: the operands that a value makes true have consecutive ranks."""
+
+
+class PrefixTrie(NamedTuple):
+    """The operands of PREFIX as a trie: an interval of a domain has all strings with a prefix (section 6.2).
+
+    Of two intervals, one contains the other, or they are disjoint. An interval comes before those inside it. Interval i
+    is the operand with i added to the first rank of PREFIX.
+    """
+
+    end: I64  # |99 40 20 98|   last point; the first one is the key of the operand
+    parent: I32  # |-1 0 1 0|      the smallest interval around it: the next shorter prefix; -1 if there is none
+    depth: int  # the most intervals that contain one point
 
 
 class Operands(NamedTuple):
     """The distinct operands of each operator on each of D domains. The *rank* of an operand is its index in `keys`."""
 
     start: I64  # |0|3|3|7|    operands of operator o on domain d are keys[start[o*D+d]:start[o*D+d+1]]
-    keys: I64  # |2 5 9|...   ascending for each operator and domain
+    keys: I64  # |2 5 9|...   ascending for each operator and domain; of PREFIX the first points
     domain: I32  # |0 0 0|...   by rank
+    trie: PrefixTrie
 
 
 class PredicatePostings(NamedTuple):
@@ -76,18 +96,21 @@ class OpIndexCNFIndex(NamedTuple):
     conjunction_slot: I32  # |1|-6|-6|      -1 - slot for one of several pivots
     clauses: U64  # |0b111|0b1|    initial bitmap of the conjunction: a bit for each clause
     clause: U8  # |2 0 1|...     by posting: the number of its clause
-    operand_end: I64  # by rank: the end of an interval that starts at the operand; HIGHEST for other operands
+    operand_end: I64  # by rank: the end of an interval that starts at an operand of AT_LEAST; HIGHEST for others
 
 
-class EntryRanks(NamedTuple):
-    """Scratch: the operands that the n entries of an event make true.
+class TrueOperands(NamedTuple):
+    """Scratch: the operands that the n entries of an event make true, as ranges of ranks.
 
-    Entry i makes the operands of operator o with the ranks low[o*n+i]:high[o*n+i] true.
+    Of each ordered operator, range i is that of entry i, and may be empty. Of PREFIX, an entry has a range for each
+    prefix of its value.
     """
 
-    low: I64
-    high: I64
-    domain_fraction: I64  # by entry: the result of `compute_domain_fraction` for its domain
+    start: I64  # |0|n|2n|3n|7n|    ranges of operator o are start[o]:start[o+1]
+    low: I64  # by range: its first rank
+    high: I64  # by range: the rank after its last one
+    entry: I64  # by range: the entry that makes its operands true
+    domain_fraction: I64  # by entry, from 0: the result of `compute_domain_fraction` for its domain
 
 
 class ListRuns(NamedTuple):
@@ -102,7 +125,7 @@ class ListRuns(NamedTuple):
 class OpIndexScratch(NamedTuple):
     """Working arrays of a match with counters."""
 
-    located: EntryRanks
+    located: TrueOperands
     runs: ListRuns
     remaining: I32  # by conjunction of the pivot: its counter, the postings that must still become true
     done: I32  # conjunctions of the pivot that match
@@ -115,7 +138,7 @@ class OpIndexScratch(NamedTuple):
 class OpIndexCNFScratch(NamedTuple):
     """Working arrays of a match with bitmaps."""
 
-    located: EntryRanks
+    located: TrueOperands
     runs: ListRuns
     remaining: U64  # by conjunction of the pivot: its bitmap, a bit for each clause that is not true yet
     done: I32

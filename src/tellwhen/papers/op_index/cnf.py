@@ -6,8 +6,9 @@ is in the lists of each pivot. A true predicate clears the bit of its clause. A 
 zero.
 
 Deviations: one true posting is enough for a clause, so a predicate has one posting for each of its intervals. An
-interval with two ends cannot be written as >= and <=, because either of them would clear the bit. Its posting is in the
-list >= by its low end. Its high end is part of the operand, and is compared when the low end is reached.
+interval with two ends cannot be written as >= and <=, because either of them would clear the bit. If it is no prefix,
+its posting is in the list >= by its low end. Its high end is part of the operand, and is compared when the low end is
+reached.
 """
 
 from __future__ import annotations
@@ -22,14 +23,17 @@ from tellwhen.papers.op_index.arrays import (
     AT_LEAST,
     AT_MOST,
     EQUAL,
+    ORDERED_OPERATORS,
+    PREFIX,
     Clauses,
     OpIndexCNFIndex,
     OpIndexCNFScratch,
     PredicatePostings,
 )
-from tellwhen.papers.op_index.engine import OpIndex, make_operands
+from tellwhen.papers.op_index.engine import OpIndex
 from tellwhen.papers.op_index.kernels.match import match_clauses
-from tellwhen.papers.op_index.verify import check_clauses, check_scratch
+from tellwhen.papers.op_index.operands import Prefixes, make_operands
+from tellwhen.papers.op_index.verify import check_clauses, check_prefixes, check_scratch
 
 CLAUSE_WEIGHT_LIMIT = 256.0
 """More than the weight of any clause: a clause has at most 64 predicates, and no domain weighs more than 2."""
@@ -58,7 +62,7 @@ class OpIndexCNF(OpIndex):
         conjunction = np.repeat(np.arange(len(subscription)), np.diff(first))
         number = np.arange(len(conjunction)) - first[conjunction]
         start, which = gather(clauses.start, which)
-        postings, operand_end = _make_postings(snapshot.predicates, snapshot.domains)
+        postings, operand_end = _make_postings(snapshot.predicates, snapshot.domains, self._collect_prefixes())
         lists, owner = self._build_lists(postings, start, clauses.predicate[which], pivot[conjunction])
         slot = clauses.slot[subscription]
         has_several = np.bincount(subscription, minlength=len(clauses.slot))[subscription] > 1
@@ -112,7 +116,9 @@ class OpIndexCNF(OpIndex):
 
     def verify(self) -> None:
         check_scratch(self._measure_scratch()(1))
-        check_clauses(self._index, self.source.snapshot().predicates, self._collect_clauses(self._built))
+        predicates, clauses = self.source.snapshot().predicates, self._collect_clauses(self._built)
+        check_prefixes(self._index.lists, predicates, clauses.predicate, self.source.is_string())
+        check_clauses(self._index, predicates, clauses)
 
 
 def _find_first_least(score: F64, start: I64) -> I64:
@@ -131,21 +137,25 @@ def _make_bitmaps(count: I64) -> U64:
     return np.where(count > 0, ones, np.uint64(0))
 
 
-def _make_postings(predicates: Predicates, domains: int) -> tuple[PredicatePostings, I64]:
+def _make_postings(predicates: Predicates, domains: int, prefixes: Prefixes) -> tuple[PredicatePostings, I64]:
     """Make the postings of all predicates, one for each interval; return them with the high end of each operand."""
     low, high = predicates.low, predicates.high
     domain = np.repeat(predicates.domain, np.diff(predicates.start))
     is_point, is_above = low == high, (low == LOWEST) & (high != HIGHEST)
     operator = np.select([is_point, is_above], [EQUAL, AT_MOST], AT_LEAST)
+    operator[prefixes.interval] = PREFIX
     operand = np.where(is_above, high, low)
     operand_end = np.where(operator == AT_LEAST, high, HIGHEST)
     group = operator * domains + domain
     order = np.lexsort((operand_end, operand, group))
+    order = order[: len(order) - len(prefixes.interval)]  # prefixes come last, and have ranks already
     group, operand, operand_end = group[order], operand[order], operand_end[order]
     is_new = np.ones(len(order), dtype=bool)
     is_new[1:] = (np.diff(group) != 0) | (operand[1:] != operand[:-1]) | (operand_end[1:] != operand_end[:-1])
-    rank = np.empty(len(order), dtype=np.int32)
+    rank = np.empty(len(domain), dtype=np.int32)
     rank[order] = np.cumsum(is_new) - 1
-    operand_start = np.searchsorted(group[is_new], np.arange(3 * domains + 1))
-    operands = make_operands(operand_start, operand[is_new], domains)
-    return PredicatePostings(predicates.start, rank, operands), operand_end[is_new]
+    rank[prefixes.interval] = np.count_nonzero(is_new) + prefixes.operand
+    ordered_start = np.searchsorted(group[is_new], np.arange(ORDERED_OPERATORS * domains + 1))
+    operands = make_operands(ordered_start, operand[is_new], prefixes)
+    ends = np.concatenate([operand_end[is_new], np.full(len(prefixes.key), HIGHEST)])
+    return PredicatePostings(predicates.start, rank, operands), ends

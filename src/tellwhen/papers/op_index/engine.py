@@ -1,13 +1,14 @@
 """`opindex`: conjunctions by pivot attribute, predicates in sorted lists by operator (OpIndex, VLDB 2014).
 
 The *pivot* of a conjunction is the domain, among its domains, that the fewest events carry (section 4.1). An event can
-match only conjunctions whose pivot it carries. Each pivot has three *predicate lists* (=, >=, <=). A list is sorted by
-attribute and operand, and cut into *segments*, each with a *signature* (section 4.2). Matching counts down the
-*counter* of each conjunction (section 5).
+match only conjunctions whose pivot it carries. Each pivot has a *predicate list* for each operator: =, >=, <= and
+prefix. A list is sorted by attribute and operand, and cut into *segments*, each with a *signature* (section 4.2).
+Matching counts down the *counter* of each conjunction (section 5).
 
-Every predicate is written with these three operators, as in section 4.2. IN is several postings of =, of which one must
-be true. Any other set of k disjoint intervals has a posting >= for each low end and a posting <= for each high end: a
-value inside makes k + 1 of them true, a value outside makes k true. Ends at infinity are always true, and left out.
+Every predicate is written with these operators, as in sections 4.2 and 6.2. IN is several postings of =, of which one
+must be true. Any other set of k disjoint intervals has a posting >= for each low end and a posting <= for each high
+end: a value inside makes k + 1 of them true, a value outside makes k true. Ends at infinity are always true, and left
+out.
 
 Deviations:
 
@@ -33,17 +34,19 @@ from tellwhen.engines.shared.selectivity import count_points, find_least, weigh_
 from tellwhen.engines.shared.stabbing import number_keys
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates
 from tellwhen.papers.op_index.arrays import (
-    EntryRanks,
+    OPERATORS,
+    ORDERED_OPERATORS,
     ListRuns,
-    Operands,
     OpIndexIndex,
     OpIndexScratch,
     PredicateLists,
     PredicatePostings,
+    TrueOperands,
 )
 from tellwhen.papers.op_index.kernels.build import fill_segments, sort_postings
 from tellwhen.papers.op_index.kernels.match import match_conjunctions
-from tellwhen.papers.op_index.verify import check_conjunctions, check_scratch
+from tellwhen.papers.op_index.operands import Prefixes, collect_prefixes, make_operands
+from tellwhen.papers.op_index.verify import check_conjunctions, check_prefixes, check_scratch
 
 POSTINGS_PER_SEGMENT = 4
 
@@ -73,7 +76,7 @@ class OpIndex(ConjunctionEngine):
         start, which = gather(conjunctions.start, order)
         pivot, predicate = pivot[order], conjunctions.predicate[which]
         pivot_start = np.searchsorted(pivot, np.arange(snapshot.domains + 1))
-        postings, need = _make_postings(snapshot.predicates, snapshot.domains)
+        postings, need = _make_postings(snapshot.predicates, snapshot.domains, self._collect_prefixes())
         lists, owner = self._build_lists(postings, start, predicate, pivot)
         number = (np.arange(len(pivot)) - pivot_start[pivot]).astype(np.int32)
         sums = np.concatenate([[0], np.cumsum(need[predicate])])
@@ -83,6 +86,9 @@ class OpIndex(ConjunctionEngine):
             conjunction_slot=conjunctions.slot[order],
             need=(sums[start[1:]] - sums[start[:-1]]).astype(np.int32),
         )
+
+    def _collect_prefixes(self) -> Prefixes:
+        return collect_prefixes(self.source.snapshot().predicates, self.source.is_string())
 
     def _choose_pivots(self, conjunctions: Conjunctions) -> I64:
         """Return the pivot of each conjunction: the rarest of its domains, and among equals its first (section 4.1).
@@ -107,7 +113,7 @@ class OpIndex(ConjunctionEngine):
         """
         placed = sort_postings(start, predicate, pivot, postings)
         size = np.diff(placed.list_start)
-        domains = len(size) // 3
+        domains = len(size) // OPERATORS
         segments_max = min(domains, self.option["segments"]) if self.has_segments else 1
         count = np.clip(size // POSTINGS_PER_SEGMENT, 1, max(1, segments_max))
         segment_start = np.concatenate([[0], np.cumsum(np.where(size > 0, count + 1, 0))])
@@ -125,13 +131,19 @@ class OpIndex(ConjunctionEngine):
         kind, pivot_start = self.scratch_kind, self._index.pivot_start
         slots = len(self.source.snapshot().subscriptions.kind)
         conjunctions = int(np.diff(pivot_start).max(initial=0))
+        ranges_per_entry = ORDERED_OPERATORS + self._index.lists.operands.trie.depth
 
         @cache
         def sizes(entries: int) -> Any:
+            ranges = ranges_per_entry * entries
+            runs = ranges + 1
             return make_sizes(
                 kind,
-                located=make_sizes(EntryRanks, low=3 * entries, high=3 * entries, domain_fraction=entries),
-                runs=make_sizes(ListRuns, begin=3 * entries + 1, end=3 * entries + 1, entry=3 * entries + 1),
+                located=make_sizes(
+                    TrueOperands,
+                    start=OPERATORS + 1, low=ranges, high=ranges, entry=ranges, domain_fraction=entries,
+                ),
+                runs=make_sizes(ListRuns, begin=runs, end=runs, entry=runs),
                 remaining=conjunctions,
                 done=conjunctions + 1,
                 first_entry=len(pivot_start) - 1,
@@ -143,7 +155,9 @@ class OpIndex(ConjunctionEngine):
 
     def verify(self) -> None:
         check_scratch(self._measure_scratch()(1))
-        check_conjunctions(self._index, self.source.snapshot().predicates, self.conjunctions(self._built))
+        predicates, conjunctions = self.source.snapshot().predicates, self.conjunctions(self._built)
+        check_prefixes(self._index.lists, predicates, conjunctions.predicate, self.source.is_string())
+        check_conjunctions(self._index, predicates, conjunctions)
 
 
 class OpIndexPlain(OpIndex):
@@ -155,27 +169,29 @@ class OpIndexPlain(OpIndex):
     has_segments = False
 
 
-def _make_postings(predicates: Predicates, domains: int) -> tuple[PredicatePostings, I64]:
+def _make_postings(predicates: Predicates, domains: int, prefixes: Prefixes) -> tuple[PredicatePostings, I64]:
     """Make the postings of all predicates; return them with the number of true postings that each predicate needs."""
     low, high, intervals = predicates.low, predicates.high, np.diff(predicates.start)
     owner = np.repeat(np.arange(len(intervals)), intervals)
     is_set = count_points(predicates) > 0
     is_point = is_set[owner]
+    is_ordered = ~is_point
+    is_ordered[prefixes.interval] = False
     # A predicate that any value satisfies keeps its low end: the event must still carry the domain.
-    below = ~is_point & ((low != LOWEST) | ((high == HIGHEST) & (intervals[owner] == 1)))
-    above = ~is_point & (high != HIGHEST)
+    below = is_ordered & ((low != LOWEST) | ((high == HIGHEST) & (intervals[owner] == 1)))
+    above = is_ordered & (high != HIGHEST)
     chosen = [np.flatnonzero(mask) for mask in (is_point, below, above)]
-    operator = np.repeat(np.arange(3), [len(which) for which in chosen])
-    owner = owner[np.concatenate(chosen)]
+    operator = np.repeat(np.arange(ORDERED_OPERATORS), [len(which) for which in chosen])
+    ordered_owner = owner[np.concatenate(chosen)]
     operand = np.concatenate([low[chosen[0]], low[chosen[1]], high[chosen[2]]])
-    operand_start, keys, rank = number_keys(operator * domains + predicates.domain[owner], operand, 3 * domains)
+    group = operator * domains + predicates.domain[ordered_owner]
+    ordered_start, keys, rank = number_keys(group, operand, ORDERED_OPERATORS * domains)
+    owner = np.concatenate([ordered_owner, owner[prefixes.interval]])
+    rank = np.concatenate([rank, len(keys) + prefixes.operand])
     count = np.bincount(owner, minlength=len(intervals))
     # A value inside makes k + 1 of 2k ends true. Ends at infinity are among these, but have no posting.
+    # A prefix is one interval with one posting: it needs one.
     need = np.where(is_set, 1, count - intervals + 1)
     order = np.argsort(owner, kind="stable")
-    operands = make_operands(operand_start, keys, domains)
+    operands = make_operands(ordered_start, keys, prefixes)
     return PredicatePostings(np.concatenate([[0], np.cumsum(count)]), rank[order].astype(np.int32), operands), need
-
-
-def make_operands(start: I64, keys: I64, domains: int) -> Operands:
-    return Operands(start, keys, np.repeat(np.tile(np.arange(domains, dtype=np.int32), 3), np.diff(start)))

@@ -89,10 +89,10 @@ class CommonIndex(NamedTuple):
     Records are in the order of their first posting lists. Behind them are the records that wait for a domain, in the
     order of the domains, and last the records without predicates.
 
-        records  | slot  n  p p p (domain domain domain) | slot  n  ...
+        records  | slot  n  p p p (domain domain domain) (known known) | slot  n  ...
 
     A record has the n predicates that are still to be tested, the most selective first. Records of `pstbloom` also have
-    the domains of these predicates.
+    the domains of these predicates. Records of `psthash` also have the predicates that their posting lists imply.
     """
 
     stabbing: Stabbing  # its members are predicates
@@ -103,6 +103,7 @@ class CommonIndex(NamedTuple):
     waiting: I64  # |90|90|120|   records that wait for domain d are waiting[d]:waiting[d+1]; the last ones always match
     records: I32  # |slot n p p domain domain|...
     predicate_words: int  # words of a predicate in a record: 2 with its domain, else 1
+    known_words: int  # words of a record for the predicates that its lists imply; -1 behind the last one
 
 
 @keeps("truth", "stamps")

@@ -32,6 +32,9 @@ from tellwhen.papers.ps_tree.arrays import Assignment, CommonIndex, CommonScratc
 from tellwhen.papers.ps_tree.kernels.records import lay_out_records, place_postings
 from tellwhen.papers.ps_tree.tree import PSTree, collect_intervals
 
+NO_DOMAINS = np.zeros(0, dtype=np.int32)
+"""Records without domains."""
+
 
 class PSTreeEngine(ConjunctionEngine):
     """An engine that keeps PS-Trees of the predicates by which conjunctions are found."""
@@ -73,12 +76,17 @@ class PSTreeEngine(ConjunctionEngine):
         return self._trees.number_spaces(snapshot.predicates, np.flatnonzero(times))
 
     def _build_common(
-        self, conjunctions: Conjunctions, spaces: Spaces, assignment: Assignment, record_domain: I32
+        self,
+        conjunctions: Conjunctions,
+        spaces: Spaces,
+        assignment: Assignment,
+        record_domain: I32 = NO_DOMAINS,
+        known_words: int = 0,
     ) -> tuple[CommonIndex, Records]:
-        """Build the arrays of both engines, and the records; `lay_out_records` describes `record_domain`."""
+        """Build the arrays of both engines, and the records; `lay_out_records` describes the last two arguments."""
         snapshot = self.source.snapshot()
         order, waiting = self._order_records(assignment)
-        records = lay_out_records(order, conjunctions, assignment.is_known, self._rank, record_domain)
+        records = lay_out_records(order, conjunctions, assignment.is_known, self._rank, record_domain, known_words)
         lists = place_postings(order[: waiting[0]], records.begin, assignment.ranges, assignment.lists)
         common = CommonIndex(
             stabbing=build_predicate_stabbing(snapshot.predicates, snapshot.domains, conjunctions.predicate),
@@ -89,6 +97,7 @@ class PSTreeEngine(ConjunctionEngine):
             waiting=records.begin[waiting],
             records=records.words,
             predicate_words=2 if len(record_domain) else 1,
+            known_words=known_words,
         )
         return common, records
 

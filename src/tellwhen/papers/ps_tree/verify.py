@@ -70,6 +70,7 @@ class Record(NamedTuple):
     slot: int
     tested: list[int]  # predicates
     domain: list[int]  # of these predicates, if records have domains
+    known: list[int]  # predicates that its lists imply, if records have them
 
 
 def read_records_by_offset(common: CommonIndex) -> dict[int, Record]:
@@ -78,8 +79,9 @@ def read_records_by_offset(common: CommonIndex) -> dict[int, Record]:
     while at < len(words):
         middle = at + HEAD_WORDS + words[at + 1]
         end = middle + words[at + 1] * (common.predicate_words - 1)
-        records[at] = Record(words[at], words[at + HEAD_WORDS : middle], words[middle:end])
-        at = end
+        known = [p for p in words[end : end + common.known_words] if p >= 0]
+        records[at] = Record(words[at], words[at + HEAD_WORDS : middle], words[middle:end], known)
+        at = end + common.known_words
     return records
 
 
@@ -98,12 +100,12 @@ def check_lists(
     names[k] is the name of list k. `place` tells where a conjunction of some predicates belongs.
     """
     start, predicate = conjunctions.start, conjunctions.predicate
-    expected: Counter[tuple[int, tuple[int, ...], Any]] = Counter()
+    expected: Counter[tuple[int, tuple[int, ...], tuple[int, ...], Any]] = Counter()
     for c, slot in enumerate(conjunctions.slot.tolist()):
         members = predicate[start[c] : start[c + 1]].tolist()
         known, where = place(members)
         tested = Counter(members) - Counter(known)
-        expected[slot, tuple(sorted(tested.elements())), where] += 1
+        expected[slot, tuple(sorted(tested.elements())), tuple(sorted(known) if common.known_words else ()), where] += 1
     records = read_records_by_offset(common)
     assert {*records, len(common.records)}.issuperset(common.waiting.tolist()), "`waiting` points into a record"
     lists: dict[int, list[Any]] = {}
@@ -111,10 +113,11 @@ def check_lists(
     for name, begin, end in zip(names, bounds[:-1], bounds[1:], strict=True):
         for at in common.postings[begin:end].tolist():
             lists.setdefault(at, []).append(name)
-    actual: Counter[tuple[int, tuple[int, ...], Any]] = Counter()
+    actual: Counter[tuple[int, tuple[int, ...], tuple[int, ...], Any]] = Counter()
     for at, record in records.items():
         domain = int(np.searchsorted(common.waiting, at, side="right")) - 1
-        actual[record.slot, tuple(sorted(record.tested)), tuple(sorted(lists[at])) if domain < 0 else domain] += 1
+        where = tuple(sorted(lists[at])) if domain < 0 else domain
+        actual[record.slot, tuple(sorted(record.tested)), tuple(sorted(record.known)), where] += 1
     assert actual == expected, f"the index has {actual - expected} instead of {expected - actual}"
     assert len(lists) == sum(at < common.waiting[0] for at in records), "a posting is not the offset of a listed record"
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from bench.intervals.structures import IntervalScan, IntervalTree, SegmentTree, SpaceLists
+from bench.intervals.structures import ElementLists, IntervalScan, IntervalTree, SegmentTree, SpaceLists
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
 
-STRUCTURES = [IntervalScan, IntervalTree, SegmentTree, SpaceLists]
+STRUCTURES = [IntervalScan, IntervalTree, SegmentTree, SpaceLists, ElementLists]
 
 ENDS = st.integers(-12, 12) | st.sampled_from([LOWEST, LOWEST + 1, HIGHEST - 1, HIGHEST])
 

@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tellwhen.kernels.arrays import I32, I64, U8, U64, I32Matrix, I64Matrix, Runs, Stabbing, keeps
+from tellwhen.kernels.arrays import F64, I32, I64, U8, U64, I32Matrix, I64Matrix, Runs, Stabbing, keeps
 
 NO_DOMAIN, FREED = -1, -2
 """Values in place of a domain: of the root, and of a freed c-node."""
@@ -50,11 +50,24 @@ CNODE = np.dtype(
         ("capacity", np.int32),  # l-node: conjunctions that it has room for, a multiple of max_cap
         ("directory", np.int32),  # p-directory: its first p-node, -1 for none
         ("size", np.int32),  # conjunctions in the whole subtree
-        ("visits", np.int32),  # in the current window: events that tested the l-node
-        ("failed", np.int32),  # in the current window: predicates tested for conjunctions that did not match
+        ("changes", np.int32),  # conjunctions inserted into or removed from the subtree, in its current window
+        ("leaf_changes", np.int32),  # the same for the l-node, in the window of the l-node
         ("unused", np.int32),  # a c-node is one cache line
     ]
 )
+
+WINDOW = np.dtype(
+    [
+        ("visits", np.int32),  # of the c-node: events that visited it
+        ("missed", np.int32),  # of the c-node: visits that found no match in the subtree
+        ("failed", np.int32),  # of the c-node: predicates tested for conjunctions of the subtree that did not match
+        ("leaf_visits", np.int32),  # of the l-node: events that visited the c-node
+        ("leaf_failed", np.int32),  # of the l-node: predicates tested for its conjunctions that did not match
+        ("loss", np.float32),  # of the c-node: missed visits per visit, in the last window; -1 before its end
+        ("leaf_loss", np.float32),  # of the l-node: failed tests per visit, in the last window; -1 before its end
+    ]
+)
+"""The current windows of a c-node and of its l-node (section 5), and their losses in the windows before."""
 
 PNODE = np.dtype(
     [
@@ -62,7 +75,7 @@ PNODE = np.dtype(
         ("parent", np.int32),  # the c-node above, -1 for a freed p-node
         ("top", np.int32),  # the c-node whose bucket is the whole domain
         ("next", np.int32),  # the next p-node of the p-directory, or the next freed one; -1 at the end
-        ("loss", np.int32),  # failed tests below, per event, as last measured
+        ("loss", np.int32),  # failed tests below per event that visited the p-node, in the last window
     ]
 )
 
@@ -78,6 +91,8 @@ STATE = np.dtype(
         ("tabled", np.int64),  # elements of `table` that are not 0
         ("waiting", np.int64),  # c-nodes on `stack`
         ("wanted", np.int64),  # p-nodes that a kernel last needed room for
+        ("events", np.int64),  # in the window of the root: events
+        ("matches", np.int64),  # in the window of the root: conjunctions that matched
     ]
 )
 
@@ -89,6 +104,7 @@ class Nodes(NamedTuple):
     """
 
     cnodes: NDArray[np.void]  # records of CNODE; the root is 0
+    windows: NDArray[np.void]  # by c-node: records of WINDOW
     pnodes: NDArray[np.void]  # records of PNODE
     table: I32  # |0|4|0|1|     p-node + 1, hashed by parent and domain, with linear probing; a power of two long
     stack: I32  # |5 9 ...|     c-nodes whose l-node may overflow: the first `waiting`
@@ -119,6 +135,7 @@ class TreePredicates(NamedTuple):
 
     domain: I32
     cut_start: I64  # domain d has cut_start[d+1] - cut_start[d] cuts, and one more space
+    loss: F64  # by domain: as in TreeArrays
     bounds: Bounds
 
 
@@ -128,14 +145,16 @@ class TreeArrays(NamedTuple):
     nodes: Nodes
     conjunctions: TreeConjunctions
     bounds: Bounds
+    loss: F64  # |0|.25|0|  by domain: failed tests per visit and conjunction of the p-node that was last measured, or 0
 
 
-DOMAIN, LOW, HIGH, LEFT, RIGHT, WORDS, DIRECTORY, NODE_COLUMNS = range(8)
-"""Columns of `BETreeIndex.nodes`: the bucket, its halves (-1 for none), and where the words and the p-nodes of the node
-begin. The words and the p-nodes end where those of the next node begin."""
+DOMAIN, LOW, HIGH, MIDDLE, LEFT, RIGHT, WORDS, DIRECTORY, NODE_COLUMNS = range(9)
+"""Columns of `BETreeIndex.nodes`. LOW to HIGH is the *minimal interval* of the bucket, the smallest one that encloses its
+conjunctions (section 4.3). MIDDLE is the last space of the left half. LEFT and RIGHT are the halves, -1 for none. WORDS
+and DIRECTORY are where the words and the p-nodes of the node begin; they end where those of the next node begin."""
 
-VISITS, FAILED = range(2)
-"""Columns of `BETreeIndex.counts`. They are side by side because a visit changes both: one cache line."""
+VISITS, FAILED, PASSED, HITS, COUNT_COLUMNS = range(5)
+"""Columns of `BETreeIndex.counts`. They are side by side because a visit changes several: one cache line."""
 
 
 class BETreeIndex(NamedTuple):
@@ -153,10 +172,12 @@ class BETreeIndex(NamedTuple):
     words: I32  # |2 17 5 9|0 -6|    conjunctions, node by node
     stabbing: Stabbing  # its members are the predicates in `words`
     cnode: I32  # |0|1|3|4|2|        by node: the c-node of the growing tree
-    counts: I64Matrix  # [nodes, 2]: events that tested the l-node; predicates tested for those that failed
+    above: I32  # |-1|0|1|1|0|       by node: the bucket that it is a half of, or else the node of its p-node
+    counts: I64Matrix  # [nodes, 4]: events that visited the node; predicates tested for conjunctions of its l-node that
+    # did not match; conjunctions of its l-node that matched; visits that found a match in the subtree
 
 
-@keeps("first_entry", "truth", "stamps", "effort")
+@keeps("first_entry", "truth", "stamps", "hits", "effort")
 class BETreeScratch(NamedTuple):
     """Working arrays of a match."""
 
@@ -166,4 +187,5 @@ class BETreeScratch(NamedTuple):
     satisfied: I32
     queue: I32  # nodes with conjunctions, then nodes to visit
     stamps: I64
+    hits: I64  # by node: the time of the last match in the subtree; the last element is the clock
     effort: I64

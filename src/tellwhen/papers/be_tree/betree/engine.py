@@ -33,14 +33,15 @@ from tellwhen.compile.live_slots import is_alive
 from tellwhen.containers.array_names import flatten, unflatten
 from tellwhen.containers.batches import EncodedSample, select_events
 from tellwhen.containers.growing import Growing
-from tellwhen.engines.base import Option, Reader, Source
+from tellwhen.engines.base import Option, Reader, Source, Upkeep
 from tellwhen.engines.shared.bulk import PENDING_MIN
 from tellwhen.engines.shared.calls import Refiner, make_sizes
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader
 from tellwhen.engines.shared.selectivity import rank_predicates
 from tellwhen.engines.shared.stabbing import RUNS_SIZE
 from tellwhen.kernels.arrays import Snapshot
-from tellwhen.papers.be_tree.betree.arrays import BETreeIndex, BETreeScratch, TreeArrays
+from tellwhen.papers.be_tree.betree.adjustment import Adjustment
+from tellwhen.papers.be_tree.betree.arrays import VISITS, BETreeIndex, BETreeScratch, TreeArrays
 from tellwhen.papers.be_tree.betree.kernels.match import match_tree
 from tellwhen.papers.be_tree.betree.tree import INITIAL_NODES, Tree
 from tellwhen.papers.be_tree.betree.verify import check_index, check_tree
@@ -49,7 +50,10 @@ CAPACITIES = ((0.01, 5), (0.1, 20), (1.0, 160))
 """Pairs (upper limit of the share of matches, max_cap), as Table 4 has them."""
 
 DEFAULT_CAPACITY = 20
-"""max_cap while no typical events are known."""
+"""max_cap while no events are known."""
+
+ROOT_WINDOW_MIN = 1_000
+"""Without changes, adjust a tree after at least 1,000 events."""
 
 SAMPLE_EVENTS_MAX = 64
 """Estimate the share of matches from at most 64 typical events."""
@@ -78,23 +82,30 @@ class BETree(ConjunctionEngine):
     rebuild_factor: ClassVar[int] = 2
     """Rebuild when predicates or conjunctions have grown by this factor since the tree was built."""
     initial_nodes: ClassVar[int] = INITIAL_NODES
+    adapts_while_matching = True
+    root_window_min: ClassVar[int] = ROOT_WINDOW_MIN
 
     _index: BETreeIndex
+    _tree: Tree
 
     def __init__(self, source: Source, **options: int) -> None:
         self.recycled = 0  # conjunctions that were inserted again to adjust the tree, ever
+        self._adjustment: Adjustment | None = None  # reads the tree, which must not change meanwhile
+        self._last_capacity = DEFAULT_CAPACITY  # as last chosen from events
         super().__init__(source, **options)
 
     def _build(self) -> None:
-        capacity, typical = self.option["max_cap"] or DEFAULT_CAPACITY, self.source.typical()
+        capacity, typical = self.option["max_cap"] or self._last_capacity, self.source.typical()
         self._grow_tree(capacity)
         if not self.option["max_cap"] and len(self) and len(typical.weight):
             suggested = suggest_capacity(self._estimate_share_of_matches(typical))
             if suggested != capacity:
+                self._last_capacity = suggested
                 self._grow_tree(suggested)
 
     def _grow_tree(self, capacity: int) -> None:
         snapshot, conjunctions = self.source.snapshot(), self.conjunctions()
+        self._adjustment = None
         rank = rank_predicates(self.source, conjunctions.predicate)
         self._tree = Tree.empty(snapshot, rank, capacity, self.option["min_size"], self.initial_nodes)
         self._tree.add(snapshot, conjunctions, self.is_batch)
@@ -112,17 +123,17 @@ class BETree(ConjunctionEngine):
 
     def merge(self) -> None:
         """Remove and insert conjunctions one by one, and recycle nodes that matching has found useless (section 5)."""
-        snapshot, tree = self.source.snapshot(), self._tree
+        snapshot = self.source.snapshot()
         if self._is_stale(snapshot):
             self.rebuild()
             return
+        if self._adjustment is not None:
+            self._tree, self._adjustment = self._tree.copy(), None
+        tree = self._tree
+        self.recycled += self.adjust(tree, self._index, snapshot)
         numbers = tree.list_numbers()
         slot = tree.conjunctions.slot[numbers]
-        tree.add_counts(self._index)  # before nodes are freed: other nodes will take their records
         tree.remove(snapshot, numbers[~is_alive(snapshot, np.where(slot < 0, -1 - slot, slot))])
-        useless = tree.list_useless_conjunctions(self.option["window"], self.option["threshold"])
-        tree.reinsert(snapshot, useless)
-        self.recycled += len(useless)
         self.translator.drop_removed(snapshot.subscriptions.died, snapshot.version)
         new = self._select_alive(self._pending.view)
         tree.add(snapshot, self.conjunctions(new))
@@ -130,6 +141,38 @@ class BETree(ConjunctionEngine):
         self._pending = Growing(np.int32)
         self._removed = 0
         self._index = tree.lay_out(snapshot)
+
+    # adjusting
+
+    def adjust(self, tree: Tree, index: BETreeIndex, snapshot: Snapshot) -> int:
+        """Adjust a tree to the events that were matched by its layout; return how many conjunctions have moved."""
+        tree.add_counts(index)
+        if tree.events >= self._root_window:
+            suggested = suggest_capacity(tree.close_root_window())
+            if not self.option["max_cap"]:
+                tree.change_max_cap(suggested)
+        return tree.recycle(snapshot, self.option["window"], self.option["threshold"])
+
+    @property
+    def _root_window(self) -> int:
+        """Number of events after which the tree is adjusted even if no subscription changes."""
+        return max(self.root_window_min, len(self._tree) * self.option["window"] // 100)
+
+    def is_due(self) -> bool:
+        return self._tree.events + int(self._index.counts[0, VISITS]) >= self._root_window and len(self._tree) > 0
+
+    def upkeep(self) -> Upkeep | None:
+        self._adjustment = Adjustment(self, self._tree, self._index) if self.is_due() else None
+        return self._adjustment
+
+    def adopt(self, adjustment: Adjustment) -> bool:
+        """Replace the tree by an adjusted copy; return False if the tree has changed meanwhile."""
+        if adjustment is not self._adjustment:
+            return False
+        self._adjustment, self._tree, self._index = None, adjustment.tree, adjustment.index
+        self._last_capacity = self._tree.max_cap
+        self.recycled += adjustment.recycled
+        return True
 
     def _is_stale(self, snapshot: Snapshot) -> bool:
         """Return whether too many predicates are newer than the spaces, or too many conjunctions were removed."""
@@ -151,6 +194,7 @@ class BETree(ConjunctionEngine):
             satisfied=predicates,
             queue=len(self._index.nodes) + 1,
             stamps=len(snapshot.subscriptions.kind) + 1,
+            hits=len(self._index.nodes) + 1,
             effort=2,
         )
         return ConjunctionReader(match_tree, self._index, sizes, snapshot, refiner)
@@ -161,6 +205,7 @@ class BETree(ConjunctionEngine):
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         super().restore(arrays)
         self._tree = Tree(unflatten(TreeArrays, arrays, "tree."), self._index.cut_start, self._index.cuts)
+        self._adjustment, self._last_capacity = None, self._tree.max_cap
 
     def stats(self) -> dict[str, Any]:
         return super().stats() | {
@@ -173,7 +218,7 @@ class BETree(ConjunctionEngine):
     def verify(self) -> None:
         snapshot = self.source.snapshot()
         check_tree(self._tree, snapshot)
-        check_index(self._index, self._tree)
+        check_index(self._index, self._tree, snapshot)
         built = self.conjunctions(self._built).slot
         grown = self._tree.conjunctions.slot[self._tree.list_numbers()]
         assert sorted(grown.tolist()) == sorted(built.tolist()), "the tree has other conjunctions than the engine"

@@ -8,12 +8,14 @@ from tellwhen.containers.csr import gather
 from tellwhen.engines.shared.stabbing import build_predicate_stabbing
 from tellwhen.kernels.arrays import I32, I64, Snapshot
 from tellwhen.papers.be_tree.betree.arrays import (
+    COUNT_COLUMNS,
     DIRECTORY,
     DOMAIN,
     FREED,
     HIGH,
     LEFT,
     LOW,
+    MIDDLE,
     NODE_COLUMNS,
     RIGHT,
     WORDS,
@@ -22,7 +24,13 @@ from tellwhen.papers.be_tree.betree.arrays import (
     TreeConjunctions,
     TreePredicates,
 )
-from tellwhen.papers.be_tree.betree.kernels.layout import WordsOutput, order_depth_first, write_words
+from tellwhen.papers.be_tree.betree.kernels.layout import (
+    MinimalIntervals,
+    WordsOutput,
+    find_minimal_intervals,
+    order_depth_first,
+    write_words,
+)
 
 
 def lay_out(
@@ -37,16 +45,20 @@ def lay_out(
         words=np.empty(len(conjunctions.predicate) + 2 * size, dtype=np.int32),
         is_used=np.zeros(len(snapshot.predicates.domain), dtype=np.bool_),
     )
+    intervals = MinimalIntervals(
+        low=np.full(len(cnodes), np.iinfo(np.int32).max, dtype=np.int32), high=np.full(len(cnodes), -1, dtype=np.int32)
+    )
     if size:  # an engine without subscriptions compiles no kernels
         order_depth_first(nodes, directory_start, directory, cnode)
-        write_words(nodes, conjunctions, predicates, cnode, output)
+        find_minimal_intervals(nodes, conjunctions, predicates, cnode, intervals)
+        write_words(nodes, conjunctions, predicates, intervals, cnode, output)
     directory_start, which = gather(directory_start, cnode)
     number = np.full(len(cnodes) + 1, -1, dtype=np.int32)
     number[cnode] = np.arange(len(cnode))  # the last element stays -1, so that a missing half (-1) is -1 again
 
     table = np.zeros((len(cnode) + 1, NODE_COLUMNS), dtype=np.int32)
-    for column, name in ((DOMAIN, "domain"), (LOW, "low"), (HIGH, "high")):
-        table[:-1, column] = cnodes[name][cnode]
+    table[:-1, DOMAIN], table[:-1, MIDDLE] = cnodes["domain"][cnode], (cnodes["low"] + cnodes["high"])[cnode] // 2
+    table[:-1, LOW], table[:-1, HIGH] = intervals.low[cnode], intervals.high[cnode]
     for column, name in ((LEFT, "left"), (RIGHT, "right")):
         table[:-1, column] = number[cnodes[name][cnode]]
     table[:, WORDS], table[:, DIRECTORY] = output.begin, directory_start
@@ -61,8 +73,15 @@ def lay_out(
             snapshot.predicates, snapshot.domains, np.flatnonzero(output.is_used).astype(np.int32)
         ),
         cnode=cnode,
-        counts=np.zeros((len(cnode), 2), dtype=np.int64),
+        above=number[_find_nodes_above(nodes)[cnode]],
+        counts=np.zeros((len(cnode), COUNT_COLUMNS), dtype=np.int64),
     )
+
+
+def _find_nodes_above(nodes: Nodes) -> I32:
+    """Return for each c-node the bucket that it is a half of, or else the parent of its p-node; -1 for the root."""
+    cnodes = nodes.cnodes[: nodes.state["cnodes"][0]]
+    return np.where(cnodes["whole"] >= 0, cnodes["whole"], nodes.pnodes["parent"][cnodes["pnode"]])
 
 
 def _sort_directories(nodes: Nodes) -> tuple[I64, I32]:

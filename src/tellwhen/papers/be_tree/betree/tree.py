@@ -13,11 +13,10 @@ from tellwhen.engines.shared.spaces import cut_spaces
 from tellwhen.kernels.arrays import I32, I64, Snapshot
 from tellwhen.papers.be_tree.betree.arrays import (
     CNODE,
-    FAILED,
     NO_DOMAIN,
     PNODE,
     STATE,
-    VISITS,
+    WINDOW,
     BETreeIndex,
     Bounds,
     Nodes,
@@ -25,16 +24,20 @@ from tellwhen.papers.be_tree.betree.arrays import (
     TreeConjunctions,
     TreePredicates,
 )
-from tellwhen.papers.be_tree.betree.kernels.adjust import UselessMarks, mark_useless_nodes
+from tellwhen.papers.be_tree.betree.kernels.adjust import (
+    NodeMarks,
+    add_counts,
+    change_max_cap,
+    close_windows,
+    find_movable,
+    mark_useless_nodes,
+)
 from tellwhen.papers.be_tree.betree.kernels.bounds import find_bounds
 from tellwhen.papers.be_tree.betree.kernels.insert import fill_root, insert_conjunctions
 from tellwhen.papers.be_tree.betree.kernels.nodes import fill_table
 from tellwhen.papers.be_tree.betree.kernels.partition import DomainMarks
 from tellwhen.papers.be_tree.betree.kernels.remove import list_below, merge_nodes, take_out_conjunctions
 from tellwhen.papers.be_tree.betree.layout import lay_out
-
-COUNT_MAX = (1 << 30) - 1
-"""Limit of the counts of a window, so that they fit into an int32."""
 
 INITIAL_NODES = 16
 """Nodes that a new tree has room for: a power of two."""
@@ -44,7 +47,7 @@ class Tree:
     """A growing tree, and all conjunctions that were ever inserted."""
 
     def __init__(self, arrays: TreeArrays, cut_start: I64, cuts: I64) -> None:
-        self.nodes, conjunctions, bounds = arrays
+        self.nodes, conjunctions, bounds, self.loss = arrays
         self.cut_start, self.cuts = cut_start, cuts
         self._conjunctions: Any = make_growing(conjunctions)
         self._bounds: Any = make_growing(bounds)
@@ -60,9 +63,16 @@ class Tree:
         conjunctions = TreeConjunctions(slot=none, start=offsets, predicate=none, node=none, next=none)
         bounds = Bounds(none, none, np.zeros(0, dtype=np.uint8), none)
         root = _make_root(max_cap, min_size, known, initial_nodes)
-        tree = cls(TreeArrays(root, conjunctions, bounds), cut_start, cuts)
+        loss = np.zeros(snapshot.domains)
+        tree = cls(TreeArrays(root, conjunctions, bounds, loss), cut_start, cuts)
         tree._add_predicates(snapshot, rank)
         return tree
+
+    def copy(self) -> Tree:
+        """Return a tree that shares no arrays with this one, except those that never change."""
+        arrays = self.arrays
+        nodes, conjunctions, bounds = (_copy_arrays(part) for part in arrays[:3])
+        return Tree(TreeArrays(nodes, conjunctions, bounds, arrays.loss.copy()), self.cut_start, self.cuts)
 
     def __len__(self) -> int:
         return int(self.nodes.cnodes["size"][0])
@@ -96,9 +106,12 @@ class Tree:
         """All arrays, without the room behind them."""
         nodes, state = self.nodes, self.nodes.state[0]
         trimmed = nodes._replace(
-            cnodes=nodes.cnodes[: state["cnodes"]], pnodes=nodes.pnodes[: state["pnodes"]], stack=nodes.stack[:0]
+            cnodes=nodes.cnodes[: state["cnodes"]],
+            windows=nodes.windows[: state["cnodes"]],
+            pnodes=nodes.pnodes[: state["pnodes"]],
+            stack=nodes.stack[:0],
         )
-        return TreeArrays(trimmed, self.conjunctions, self.bounds)
+        return TreeArrays(trimmed, self.conjunctions, self.bounds, self.loss)
 
     def list_numbers(self) -> I32:
         """Return the numbers of the conjunctions in the tree."""
@@ -135,9 +148,10 @@ class Tree:
     def _make_room(self) -> None:
         """Make the arrays of the nodes longer, so that there is room for the nodes that the kernel needs."""
         nodes, state = self.nodes, self.nodes.state[0]
-        pnodes = int(state["pnodes"] + state["wanted"])
+        cnodes, pnodes = int(state["cnodes"] + state["wanted"]) + 2, int(state["pnodes"] + state["wanted"])
         self.nodes = Nodes(
-            _lengthen(nodes.cnodes, int(state["cnodes"] + state["wanted"]) + 2),
+            _lengthen(nodes.cnodes, cnodes),
+            _lengthen(nodes.windows, cnodes),
             _lengthen(nodes.pnodes, pnodes),
             np.zeros(1 << (4 * pnodes).bit_length(), dtype=np.int32),
             _lengthen(nodes.stack, int(state["waiting"] + state["wanted"]) + 2),
@@ -146,13 +160,14 @@ class Tree:
         fill_table(self.nodes)
 
     def _make_predicates(self, snapshot: Snapshot) -> TreePredicates:
-        return TreePredicates(snapshot.predicates.domain, self.cut_start, self.bounds)
+        return TreePredicates(snapshot.predicates.domain, self.cut_start, self.loss, self.bounds)
 
     def _add_predicates(self, snapshot: Snapshot, rank: I32 | None = None) -> None:
         """Find the bounds of the predicates that are new in the snapshot. Without `rank` they rank last."""
         fresh = snapshot.domains + 1 - len(self.cut_start)
         if fresh > 0:  # new domains have no cuts, and one space
             self.cut_start = np.append(self.cut_start, np.full(fresh, self.cut_start[-1]))
+            self.loss = np.append(self.loss, np.zeros(fresh))
         first, count = self._bounds.low.count, len(snapshot.predicates.domain)
         if count > first:
             room = Bounds(*(array.reserve(count - first) for array in self._bounds))
@@ -201,18 +216,49 @@ class Tree:
 
     def add_counts(self, index: BETreeIndex) -> None:
         """Add the counts of matching to the windows of the c-nodes."""
-        for name, counted in (("visits", index.counts[:, VISITS]), ("failed", index.counts[:, FAILED])):
-            window = self.nodes.cnodes[name]
-            window[index.cnode] = np.minimum(window[index.cnode] + np.minimum(counted, COUNT_MAX), COUNT_MAX)
+        if len(self):  # an engine without subscriptions compiles no kernels
+            add_counts(self.nodes, index.cnode, index.above, index.counts)
 
-    def list_useless_conjunctions(self, window: int, threshold: int) -> I32:
-        """Return the conjunctions of nodes whose window is over and whose rank is below the threshold (section 5)."""
-        nodes = self.nodes
-        useless = UselessMarks(np.zeros(len(nodes.cnodes), dtype=np.bool_), np.zeros(len(nodes.pnodes), dtype=np.bool_))
-        mark_useless_nodes(nodes, window, threshold, useless)
+    @property
+    def events(self) -> int:
+        """Events in the window of the root, without those that `add_counts` does not know yet."""
+        return int(self.nodes.state["events"][0])
+
+    def close_root_window(self) -> float:
+        """Start a new window of the root; return the share of the conjunctions that an event of the last one matched."""
+        state = self.nodes.state
+        share = state["matches"][0] / (state["events"][0] * max(1, len(self)))
+        state["events"], state["matches"] = 0, 0
+        return float(share)
+
+    def change_max_cap(self, max_cap: int) -> None:
+        """Change `max_cap` for later divisions of l-nodes."""
+        if max_cap != self.max_cap:
+            change_max_cap(self.nodes, max_cap)
+
+    def recycle(self, snapshot: Snapshot, window: int, threshold: int) -> int:
+        """Insert the conjunctions of useless nodes again, if they would go elsewhere; return how many."""
+        useless = self.list_useless_conjunctions(snapshot, window, threshold)
+        self.reinsert(snapshot, useless)
+        return len(useless)
+
+    def list_useless_conjunctions(self, snapshot: Snapshot, window: int, threshold: int) -> I32:
+        """Return the conjunctions of useless nodes that would go elsewhere if they were inserted again (section 5).
+
+        A node is useless if its window is over and its rank is below the threshold.
+        """
+        if not len(self):
+            return np.zeros(0, dtype=np.int32)
+        is_over, useless = (
+            NodeMarks(*(np.zeros(len(self.nodes.cnodes), dtype=np.bool_) for _ in NodeMarks._fields)) for _ in range(2)
+        )
+        close_windows(self.nodes, self.loss, window, is_over)
+        mark_useless_nodes(self.nodes, threshold, is_over, useless)
         numbers = self.list_numbers()
-        in_cnodes = numbers[useless.cnode[self.conjunctions.node[numbers]]]
-        return np.union1d(in_cnodes, self._list_below(nodes.pnodes["top"][useless.pnode])).astype(np.int32)
+        numbers = numbers[useless.lnode[self.conjunctions.node[numbers]]]
+        is_movable = np.zeros(len(numbers), dtype=np.bool_)
+        find_movable(self.nodes, self.conjunctions, self._make_predicates(snapshot), numbers, is_movable)
+        return numbers[is_movable]
 
     # matching
 
@@ -221,8 +267,14 @@ class Tree:
         return lay_out(self.nodes, self.conjunctions, self._make_predicates(snapshot), self.cuts, snapshot)
 
 
+def _copy_arrays(arrays: Any) -> Any:
+    """Return a NamedTuple of copies of the arrays."""
+    return type(arrays)(*(array.copy() for array in arrays))
+
+
 def _make_root(max_cap: int, min_size: int, known: int, initial_nodes: int) -> Nodes:
-    cnodes, pnodes = np.zeros(initial_nodes, dtype=CNODE), np.zeros(initial_nodes, dtype=PNODE)
+    cnodes, windows = np.zeros(initial_nodes, dtype=CNODE), np.zeros(initial_nodes, dtype=WINDOW)
+    pnodes = np.zeros(initial_nodes, dtype=PNODE)
     for name in ("left", "right", "whole", "pnode", "first", "directory"):
         cnodes[name][0] = -1
     cnodes["domain"][0], cnodes["capacity"][0] = NO_DOMAIN, max_cap
@@ -230,7 +282,7 @@ def _make_root(max_cap: int, min_size: int, known: int, initial_nodes: int) -> N
     state["max_cap"], state["min_size"], state["known"] = max_cap, min_size, known
     state["cnodes"], state["freed_cnode"], state["freed_pnode"] = 1, -1, -1
     table, stack = (np.zeros(initial_nodes, dtype=np.int32) for _ in range(2))
-    return Nodes(cnodes, pnodes, table, stack, state)
+    return Nodes(cnodes, windows, pnodes, table, stack, state)
 
 
 def _lengthen(array: NDArray, needed: int) -> NDArray:

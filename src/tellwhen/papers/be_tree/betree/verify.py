@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tellwhen.kernels.arrays import Snapshot
-from tellwhen.papers.be_tree.betree.arrays import FREED, WORDS, BETreeIndex
+from tellwhen.papers.be_tree.betree.arrays import FREED, HIGH, LOW, WORDS, BETreeIndex
 from tellwhen.papers.be_tree.betree.kernels.nodes import find_first_missing
 from tellwhen.papers.be_tree.betree.tree import Tree
 
@@ -21,9 +21,10 @@ def check_tree(tree: Tree, snapshot: Snapshot) -> None:
     assert tree.nodes.state["waiting"][0] == 0, "some c-nodes are still on the stack"
 
 
-def check_index(index: BETreeIndex, tree: Tree) -> None:
+def check_index(index: BETreeIndex, tree: Tree, snapshot: Snapshot) -> None:
     """Check that each node has the conjunctions of its c-node, with no other predicates than theirs."""
     conjunctions = tree.conjunctions
+    check_minimal_intervals(index, tree, snapshot)
     for n, c in enumerate(index.cnode.tolist()):
         at, end = index.nodes[n : n + 2, WORDS].tolist()
         number = int(tree.nodes.cnodes["first"][c])
@@ -36,6 +37,26 @@ def check_index(index: BETreeIndex, tree: Tree) -> None:
         assert at == end, f"node {n} has more conjunctions than c-node {c}"
         assert number < 0, f"node {n} lacks conjunctions of c-node {c}"
     assert sorted(index.cnode.tolist()) == sorted(_find_live_cnodes(tree)), "not every c-node was laid out once"
+
+
+def check_minimal_intervals(index: BETreeIndex, tree: Tree, snapshot: Snapshot) -> None:
+    """Check that buckets have the smallest intervals that enclose their conjunctions, and that `above` is right."""
+    checker, cnodes, pnodes = _TreeChecker(tree, snapshot), tree.nodes.cnodes, tree.nodes.pnodes
+    node_by_cnode = {c: n for n, c in enumerate(index.cnode.tolist())}
+    smallest: dict[int, tuple[int, int]] = {}
+    for number in tree.list_numbers().tolist():
+        c = int(tree.conjunctions.node[number])
+        while c != 0:
+            begin, end = checker.get_bounds(number, int(cnodes["domain"][c]))
+            low, high = smallest.get(c, (begin, end))
+            smallest[c] = min(low, begin), max(high, end)
+            whole = int(cnodes["whole"][c])
+            above = whole if whole >= 0 else int(pnodes["parent"][cnodes["pnode"][c]])
+            assert index.above[node_by_cnode[c]] == node_by_cnode[above], f"c-node {c} was laid out below another"
+            c = above
+    for c, interval in smallest.items():
+        found = tuple(index.nodes[node_by_cnode[c], LOW : HIGH + 1].tolist())
+        assert found == interval, f"the minimal interval of c-node {c} is {interval}, not {found}"
 
 
 class _TreeChecker:
@@ -58,7 +79,16 @@ class _TreeChecker:
         size = self.check_lnode(c, path) + self.check_halves(c, path[:-1]) + self.check_directory(c, path)
         assert size == node["size"], f"c-node {c} has {size} conjunctions below, not {node['size']}"
         assert size > 0 or c == 0, f"c-node {c} is empty"
+        self.check_window(c)
         return size
+
+    def check_window(self, c: int) -> None:
+        """Check that the counts of a window are possible."""
+        window, node = self.tree.nodes.windows[c], self.cnodes[c]
+        assert 0 <= window["missed"] <= window["visits"], f"c-node {c} has more missed visits than visits"
+        assert min(window["failed"], window["leaf_failed"], window["leaf_visits"]) >= 0, f"c-node {c} has counts below 0"
+        assert 0 <= node["leaf_changes"] and 0 <= node["changes"], f"c-node {c} has changes below 0"
+        assert window["loss"] == -1 or 0 <= window["loss"] <= 1, f"c-node {c} has an impossible loss"
 
     def get_bucket(self, c: int) -> Bucket:
         node = self.cnodes[c]

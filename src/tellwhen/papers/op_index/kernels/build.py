@@ -6,7 +6,7 @@ import numpy as np
 
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.stabbing import convert_to_offsets
-from tellwhen.papers.op_index.arrays import SortedPostings
+from tellwhen.papers.op_index.arrays import OPERATORS, SortedPostings
 from tellwhen.papers.op_index.kernels.segments import compute_domain_fraction, compute_signature_bit, find_segment
 
 
@@ -39,13 +39,13 @@ def sort_postings(owner_start, predicate, pivot, postings):
     Owner o has the predicates predicate[owner_start[o]:owner_start[o+1]] and the pivot pivot[o].
     """
     operand_start = postings.operands.start
-    domains = operand_start.size // 3
+    domains = operand_start.size // OPERATORS
     rank_end, by_rank = sort_by_rank(owner_start, predicate, postings)
     ranks, owners = np.empty(by_rank.size, dtype=np.int32), np.empty(by_rank.size, dtype=np.int32)
-    list_start = np.zeros(3 * domains + 2, dtype=np.int64)
+    list_start = np.zeros(OPERATORS * domains + 2, dtype=np.int64)
     for is_placing in range(2):
         k = 0
-        for operator in range(3):
+        for operator in range(OPERATORS):
             for rank in range(operand_start[operator * domains], operand_start[(operator + 1) * domains]):
                 while k < rank_end[rank]:
                     n = operator * domains + pivot[by_rank[k]] + 1
@@ -65,7 +65,7 @@ def fill_segments(postings, rank_domain, segment_start, segments):
     """Fill `segments`, which is zero, with the first posting and the signature of each segment of every list."""
     list_start, ranks = postings.list_start, postings.rank
     lists = list_start.size - 1
-    domains = lists // 3
+    domains = lists // OPERATORS
     for n in range(lists):
         first, count = segment_start[n], segment_start[n + 1] - segment_start[n] - 1
         k, end = list_start[n], list_start[n + 1]

@@ -19,28 +19,36 @@ from tellwhen.papers.op_index.arrays import (
     AT_LEAST,
     AT_MOST,
     EQUAL,
+    OPERATORS,
+    ORDERED_OPERATORS,
+    PREFIX,
     OpIndexCNFIndex,
     OpIndexCNFScratch,
     OpIndexIndex,
     OpIndexScratch,
 )
 from tellwhen.papers.op_index.kernels.segments import compute_domain_fraction, compute_signature_bit, find_segment
+from tellwhen.papers.op_index.kernels.trie import append_range, append_true_prefixes
 
 # the true operands of an event
 
 
 @inline
-def locate_entries(operands, domains, events, event, located):
-    """Find the ranks that each entry of an event makes true; returns how many entries the most frequent domain has."""
+def locate_operands(operands, domains, events, event, located):
+    """Find the operands that an event makes true; returns how many entries the most frequent domain has.
+
+    This is the interface of an operator (section 6.2): it knows which operands a value makes true, as ranges of ranks.
+    """
     first, last = events.start[event], events.start[event + 1]
+    size = last - first
     most = same = 0
-    for i in range(last - first):
+    for i in range(size):
         domain = events.domain[first + i]
         same = same + 1 if i and events.domain[first + i - 1] == domain else 1
         most = max(most, same)
         is_known = domain < domains
         located.domain_fraction[i] = compute_domain_fraction(domain, domains) if is_known else 0
-        for operator in range(3):
+        for operator in range(ORDERED_OPERATORS):
             low = high = 0
             if is_known:
                 group = operator * domains + domain
@@ -49,9 +57,25 @@ def locate_entries(operands, domains, events, event, located):
                     low = find_first_at_least(operands.keys, begin, end, events.low[first + i])
                 if operator != AT_MOST:
                     high = find_first_above(operands.keys, begin, end, events.high[first + i])
-            located.low[operator * (last - first) + i] = low
-            located.high[operator * (last - first) + i] = high
+            append_range(located, operator * size + i, low, high, first + i)
+    for operator in range(OPERATORS):
+        located.start[operator] = operator * size
+    count = PREFIX * size
+    if operands.trie.end.size:
+        for entry in range(first, last):
+            if events.domain[entry] < domains:
+                count = append_true_prefixes(operands, domains, events, entry, located, count)
+    located.start[OPERATORS] = count
     return most
+
+
+@inline
+def is_operand_true(operands, operator, rank, events, entry, range_number, located):
+    """Return whether an entry, with its range of an ordered operator, makes an operand true."""
+    if operator != PREFIX:
+        return located.low[range_number] <= rank < located.high[range_number]
+    node = rank - (operands.keys.size - operands.trie.end.size)
+    return operands.keys[rank] <= events.low[entry] <= operands.trie.end[node]
 
 
 @inline
@@ -73,7 +97,7 @@ def add_run(runs, count, begin, end, entry, is_true):
 
 @inline
 def add_runs_of_list(lists, operator, begin, end, events, event, scratch, count):
-    """Add the runs of a list that is shorter than the event: look up each of its postings in the event.
+    """Add the runs of a short list: look up each of its postings in the event.
 
     If several entries of the event make a posting true, the run has the entry with the lowest begin.
     """
@@ -84,7 +108,7 @@ def add_runs_of_list(lists, operator, begin, end, events, event, scratch, count)
         domain = lists.operands.domain[rank]
         i, best = scratch.first_entry[domain] - 1, -1
         while 0 <= i < last and events.domain[i] == domain:
-            is_true = located.low[shift + i] <= rank < located.high[shift + i]
+            is_true = is_operand_true(lists.operands, operator, rank, events, i, shift + i, located)
             if is_true and (best < 0 or events.low[i] < events.low[best]):
                 best = i
             i += 1
@@ -94,42 +118,44 @@ def add_runs_of_list(lists, operator, begin, end, events, event, scratch, count)
 
 @inline
 def add_runs_of_event(lists, operator, first_segment, segment_count, events, event, scratch, count):
-    """Add the runs of a list that is longer than the event: look up each entry of the event in its segment.
+    """Add the runs of a long list: look up each range of true operands in its segment.
 
     All segments are chosen without branches before any is searched, so that the processor waits for many at once.
     """
     located, runs, ranks, segments = scratch.located, scratch.runs, lists.ranks, lists.segments
-    first, last = events.start[event], events.start[event + 1]
-    shift = operator * (last - first)
+    first = events.start[event]
     found = count
-    for i in range(last - first):
-        low, high = located.low[shift + i], located.high[shift + i]
-        segment = first_segment + find_segment(located.domain_fraction[i], segment_count)
+    for r in range(located.start[operator], located.start[operator + 1]):
+        low, high, entry = located.low[r], located.high[r], located.entry[r]
+        segment = first_segment + find_segment(located.domain_fraction[entry - first], segment_count)
         begin, end = segments[segment, 0], segments[segment + 1, 0]
-        is_signed = segments[segment, 1] & compute_signature_bit(operator, events.domain[first + i], low) != 0
+        is_signed = segments[segment, 1] & compute_signature_bit(operator, events.domain[entry], low) != 0
         is_signed |= (operator == EQUAL) & (high > low + 1)
-        found = add_run(runs, found, begin, end, first + i, is_signed & (low < high) & (begin < end))
+        found = add_run(runs, found, begin, end, r, is_signed & (low < high) & (begin < end))
     for k in range(count, found):
-        begin, end, i = runs.begin[k], runs.end[k], runs.entry[k]
-        low, high = located.low[shift + i - first], located.high[shift + i - first]
+        begin, end, r = runs.begin[k], runs.end[k], runs.entry[k]
+        low, high = located.low[r], located.high[r]
         if ranks[begin] < low:
             begin = find_first_at_least(ranks, begin, end, low)
         if ranks[end - 1] >= high:
             end = gallop_to_rank(ranks, begin, end, high)
-        count = add_run(runs, count, begin, end, i, begin < end)
+        count = add_run(runs, count, begin, end, located.entry[r], begin < end)
     return count
 
 
 @inline
 def find_runs(lists, pivot, domains, repeats, events, event, scratch):
     """Find the runs in the lists of a pivot that the event makes true; returns how many."""
-    count = 0
-    for operator in range(3):
+    located, count = scratch.located, 0
+    for operator in range(OPERATORS):
+        ranges = located.start[operator + 1] - located.start[operator]
+        if ranges == 0:
+            continue
         first_segment = lists.segment_start[operator * domains + pivot]
         segment_count = lists.segment_start[operator * domains + pivot + 1] - first_segment - 1
         if segment_count > 0:
             begin, end = lists.segments[first_segment, 0], lists.segments[first_segment + segment_count, 0]
-            if (end - begin) * repeats < events.start[event + 1] - events.start[event]:
+            if (end - begin) * repeats < ranges:
                 count = add_runs_of_list(lists, operator, begin, end, events, event, scratch, count)
             else:
                 count = add_runs_of_event(lists, operator, first_segment, segment_count, events, event, scratch, count)
@@ -137,6 +163,10 @@ def find_runs(lists, pivot, domains, repeats, events, event, scratch):
 
 
 # matching
+
+
+POSTINGS_PER_RESET = 16
+"""If the true postings are fewer than a sixteenth of the conjunctions, only the counters behind postings are set."""
 
 
 @inline
@@ -150,6 +180,42 @@ def list_zero_conjunctions(remaining, done, size):
     for c in range(np.uint64(size)):
         done[np.uint64(count)] = c
         count += remaining[c] <= zero
+    return count
+
+
+@inline
+def count_true_postings(runs, count):
+    """Return the postings in the runs."""
+    postings = 0
+    for k in range(count):
+        postings += runs.end[k] - runs.begin[k]
+    return postings
+
+
+@inline
+def set_true_conjunctions(index, initial, scratch, runs):
+    """Set the counters or bitmaps of the conjunctions that have postings in the runs."""
+    conjunctions, remaining = index.lists.conjunctions, scratch.remaining
+    for k in range(runs):
+        for i in range(np.uint64(scratch.runs.begin[k]), np.uint64(scratch.runs.end[k])):
+            remaining[np.uint32(conjunctions[i])] = initial[np.uint32(conjunctions[i])]
+
+
+@inline
+def list_true_conjunctions(index, scratch, runs):
+    """List in `done` the conjunctions that have postings in the runs, and a counter or bitmap of zero.
+
+    Returns how many. A listed counter is set to one, so that it is listed once.
+    """
+    conjunctions, remaining, done = index.lists.conjunctions, scratch.remaining, scratch.done
+    zero, one = remaining.dtype.type(0), remaining.dtype.type(1)
+    count = 0
+    for k in range(runs):
+        for i in range(np.uint64(scratch.runs.begin[k]), np.uint64(scratch.runs.end[k])):
+            c = np.uint32(conjunctions[i])
+            done[np.uint64(count)] = c
+            count += remaining[c] <= zero
+            remaining[c] = max(remaining[c], one)
     return count
 
 
@@ -172,7 +238,7 @@ def match_by_pivot(index, initial, snapshot, scratch, events, out, event, apply_
         advance_clock(scratch.stamps)
         for conjunction in range(pivot_start[domains], slots.size):
             written = emit(slots[conjunction], snapshot, scratch.stamps, out, written)
-        repeats = locate_entries(lists.operands, domains, events, e, scratch.located)
+        repeats = locate_operands(lists.operands, domains, events, e, scratch.located)
         open_event(events, e, first_entry)
         for j in range(events.start[e], events.start[e + 1]):
             pivot = events.domain[j]
@@ -180,13 +246,21 @@ def match_by_pivot(index, initial, snapshot, scratch, events, out, event, apply_
                 continue
             first, size = pivot_start[pivot], pivot_start[pivot + 1] - pivot_start[pivot]
             runs = find_runs(lists, pivot, domains, repeats, events, e, scratch)
-            for c in range(size):
-                remaining[c] = initial[first + c]
-            apply_runs(index, events, scratch, runs)
-            if scratch.effort[0]:
+            if runs == 0:
+                continue
+            is_sparse = count_true_postings(scratch.runs, runs) * POSTINGS_PER_RESET < size
+            if is_sparse and not scratch.effort[0]:
+                set_true_conjunctions(index, initial[first:], scratch, runs)
+                apply_runs(index, events, scratch, runs)
+                done = list_true_conjunctions(index, scratch, runs)
+            else:
                 for c in range(size):
-                    scratch.effort[0] += remaining[c] != initial[first + c]
-            done = list_zero_conjunctions(remaining, scratch.done, size)
+                    remaining[c] = initial[first + c]
+                apply_runs(index, events, scratch, runs)
+                if scratch.effort[0]:
+                    for c in range(size):
+                        scratch.effort[0] += remaining[c] != initial[first + c]
+                done = list_zero_conjunctions(remaining, scratch.done, size)
             fits = done <= out.slot.size - written
             if not fits:
                 break

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.jit import inline
-from tellwhen.papers.op_index.arrays import EQUAL
+from tellwhen.papers.op_index.arrays import EQUAL, PREFIX
 
 SIGNATURE_SHIFT = 64 - 6
 """Bits by which a hash of 64 bits is shifted to the number of one of 64 bits."""
@@ -13,8 +13,11 @@ SIGNATURE_SHIFT = 64 - 6
 
 @inline
 def compute_signature_bit(operator, domain, rank):
-    """Return a word with the signature bit of one posting: hashed from the operand for `=`, else from the domain."""
-    key = np.uint64(rank) if operator == EQUAL else np.uint64(domain)
+    """Return a word with the signature bit of one posting.
+
+    It is hashed from the operand for = and prefixes, of which a value makes few true, else from the domain.
+    """
+    key = np.uint64(rank) if operator == EQUAL or operator == PREFIX else np.uint64(domain)
     return np.int64(1) << np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(SIGNATURE_SHIFT))
 
 

@@ -47,7 +47,7 @@ def emit_waiting(index, snapshot, scratch, events, event, out, written):
         while at < waiting[run + 1]:
             scratch.effort[0] += run < domains
             written = emit_if_true(at, index, snapshot, scratch, events.single_valued[event], out, written)
-            at += HEAD_WORDS + common.predicate_words * common.records[at + 1]
+            at += HEAD_WORDS + common.predicate_words * common.records[at + 1] + common.known_words
     return written
 
 

@@ -34,15 +34,16 @@ def insert_by_rank(words, begin, end, p, rank):
 
 
 @kernel
-def lay_out_records(order, conjunctions, is_known, rank, record_domain):
-    """Return the records of the conjunctions in this order, each without the predicates that `is_known` marks.
+def lay_out_records(order, conjunctions, is_known, rank, record_domain, known_words):
+    """Return the records of the conjunctions in this order. The predicates that `is_known` marks are not to be tested.
 
     record_domain[p] is the word that a record has as the domain of predicate p. Records have no domains if
-    `record_domain` is empty.
+    `record_domain` is empty. A record has its known predicates at the end if `known_words` is not 0.
     """
     has_domains = record_domain.size > 0
     begin = np.zeros(order.size + 1, dtype=np.int64)
-    words = np.empty(HEAD_WORDS * order.size + (1 + has_domains) * conjunctions.predicate.size, dtype=np.int32)
+    head_words = HEAD_WORDS + known_words
+    words = np.empty(head_words * order.size + (1 + has_domains) * conjunctions.predicate.size, dtype=np.int32)
     end = 0
     for r in range(order.size):
         conjunction = order[r]
@@ -58,6 +59,14 @@ def lay_out_records(order, conjunctions, is_known, rank, record_domain):
             for k in range(size):
                 words[end + k] = record_domain[words[head + k]]
             end += size
+        if known_words:
+            last = end + known_words
+            for j in range(conjunctions.start[conjunction], conjunctions.start[conjunction + 1]):
+                if is_known[j]:
+                    words[end] = conjunctions.predicate[j]
+                    end += 1
+            words[end:last] = -1
+            end = last
         begin[r + 1] = end
     return Records(begin, words[:end].copy())
 

@@ -17,12 +17,16 @@ class KeyLimits(NamedTuple):
 
 
 class PSTHashIndex(NamedTuple):
-    """Posting lists by key. A key is a combination of one space of each access predicate of a conjunction."""
+    """Posting lists by key. A key is a combination of one space of each access predicate of a conjunction.
+
+    A *gap* is a space between two adjacent integers (`number_key_spaces` says which spaces are). It is in no key.
+    """
 
     common: CommonIndex
-    key_sizes: U8  # by space: bit n - 1 is set if the space is in a key of n spaces
+    key_space: I32  # |0|1|-2|2|...    by space: its number in keys, or -1 - the number before it for a gap
+    key_sizes: U8  # by number in keys: bit n - 1 is set if the space is in a key of n spaces
     table: I32  # |0|3|0|1|...    key number + 1, or 0; open addressing; the length is a power of two
-    keys: I32Matrix  # [keys, access]    spaces, ascending; -1 behind the last one of a shorter key
+    keys: I32Matrix  # [keys, access]    numbers of spaces, ascending; -1 behind the last one of a shorter key
 
 
 @keeps("is_present", "effort")
@@ -30,12 +34,13 @@ class PSTHashScratch(NamedTuple):
     """Working arrays of a match."""
 
     common: CommonScratch
-    spaces: I32  # the event's spaces that are in any key, ascending
+    spaces: I32  # the event's spaces that are in any key, by their numbers in keys, ascending
     usable: I32  # of these, the spaces that are in keys of the size that is looked up
     is_present: U8  # by space: 1 if it is one of the event's; zero between events
     key: I32  # the combination that is looked up
     chosen: I64  # indexes into `usable`: the spaces of this combination
     hits: I32  # numbers of the keys found
+    gaps: I64  # one number: the entries of the event whose first or last space is a gap
     effort: I64
 
 

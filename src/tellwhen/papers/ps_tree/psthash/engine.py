@@ -28,12 +28,8 @@ from tellwhen.papers.ps_tree.engine import PSTreeEngine
 from tellwhen.papers.ps_tree.psthash.arrays import KeyLimits, PSTHashIndex, PSTHashScratch
 from tellwhen.papers.ps_tree.psthash.kernels.keys import choose_access, find_key_sizes
 from tellwhen.papers.ps_tree.psthash.kernels.match import match_by_keys
-from tellwhen.papers.ps_tree.psthash.keys import number_keys
+from tellwhen.papers.ps_tree.psthash.keys import number_key_spaces, number_keys
 from tellwhen.papers.ps_tree.psthash.verify import check_index
-
-NO_DOMAINS = np.zeros(0, dtype=np.int32)
-"""Records of `psthash` have no domains."""
-
 
 class PSTHash(PSTreeEngine):
     """Engine that tests a conjunction only if several of its predicates are true."""
@@ -57,14 +53,16 @@ class PSTHash(PSTreeEngine):
         choose_access(conjunctions, self._rank, predicates.domain, chosen)
         access = np.append(conjunctions.predicate, -1)[chosen]
         spaces = self._update_trees(access[access >= 0])
-        numbered = number_keys(access, predicates, spaces, self._limits)
+        key_space, key_spaces = number_key_spaces(spaces, predicates, self._times)
+        numbered = number_keys(access, predicates, key_spaces, self._limits)
         is_known = np.zeros(len(conjunctions.predicate), dtype=np.uint8)
         is_known[chosen[numbered.is_used]] = 1
 
         start, pairs, keys = numbered.pair_start, numbered.pairs, numbered.keys
         assignment = Assignment(access[:, 0], is_known, ListRanges(start[:-1], start[1:], pairs, pairs), len(keys))
-        common, _ = self._build_common(conjunctions, spaces, assignment, NO_DOMAINS)
-        self._index = PSTHashIndex(common, find_key_sizes(keys, spaces.total), numbered.table, keys)
+        common, _ = self._build_common(conjunctions, spaces, assignment, known_words=access.shape[1])
+        sizes = find_key_sizes(keys, int(np.count_nonzero(key_space >= 0)))
+        self._index = PSTHashIndex(common, key_space, sizes, numbered.table, keys)
 
     def _index_reader(self, refiner: Refiner) -> Reader:
         snapshot, keys, spaces = self.source.snapshot(), self._index.keys, len(self._index.key_sizes)
@@ -77,6 +75,7 @@ class PSTHash(PSTreeEngine):
             key=keys.shape[1],
             chosen=keys.shape[1],
             hits=len(keys) + 1,
+            gaps=1,
             effort=2,
         )
         return ConjunctionReader(match_by_keys, self._index, sizes, snapshot, refiner)

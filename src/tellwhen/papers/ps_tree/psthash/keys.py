@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tellwhen.engines.shared.spaces import Spaces, count_spaces
-from tellwhen.kernels.arrays import I32, I64, I32Matrix, I64Matrix, Predicates
+from tellwhen.engines.shared.spaces import Spaces, count_coverage, count_spaces
+from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, I32Matrix, I64Matrix, Predicates
 from tellwhen.papers.ps_tree.psthash.arrays import KeyCursor, KeyLimits, KeyPredicates, KeyTable
 from tellwhen.papers.ps_tree.psthash.kernels.keys import enumerate_keys, fill_table
 
@@ -23,6 +23,31 @@ class NumberedKeys(NamedTuple):
     pairs: I32  # |0 1 2 3|2 7|    the number of the key
     keys: I32Matrix  # as in PSTHashIndex
     table: I32
+
+
+def number_key_spaces(spaces: Spaces, predicates: Predicates, times: I64) -> tuple[I32, Spaces]:
+    """Number the spaces that may be in keys; return the number of every space, and the intervals in these numbers.
+
+    A *gap* is a space of one odd point that some predicate in use covers, but that is no interval by itself. Integers
+    lie at even points, so only values between two integers are in a gap. Without gaps a range of integers has half as
+    many spaces. Both neighbours of a gap have even points, so an interval that covers a gap covers a neighbour too.
+    Predicate p is in use if times[p] is not 0.
+    """
+    is_first = np.zeros(spaces.total + 1, dtype=bool)
+    is_first[spaces.cut_start + np.arange(len(spaces.cut_start))] = True
+    begin = np.full(spaces.total + 1, LOWEST)
+    begin[~is_first] = spaces.cuts
+    end = np.where(is_first[1:], HIGHEST, begin[1:] - 1)
+    is_used = spaces.first <= spaces.last
+    first, last = spaces.first[is_used], spaces.last[is_used]
+    is_interval = np.zeros(spaces.total, dtype=bool)
+    is_interval[first[first == last]] = True
+    is_covered = count_coverage(spaces, predicates, times) > 0
+    is_gap = (begin[:-1] == end) & (end & 1 == 1) & (end < HIGHEST) & is_covered & ~is_interval
+    before = np.cumsum(~is_gap) - ~is_gap
+    moved_first, moved_last = spaces.first.copy(), spaces.last.copy()
+    moved_first[is_used], moved_last[is_used] = before[first], before[last] - is_gap[last]
+    return np.where(is_gap, -before, before).astype(np.int32), spaces._replace(first=moved_first, last=moved_last)
 
 
 def number_keys(access: I64Matrix, predicates: Predicates, spaces: Spaces, limits: KeyLimits) -> NumberedKeys:

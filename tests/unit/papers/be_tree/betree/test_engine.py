@@ -1,6 +1,7 @@
 """`betree`: the examples and the rules of the BE-Tree paper, and self-adjustment."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from bench.adaptation import measure_replacement
 from bench.loading import encode_events, store_subscriptions
 
 import tellwhen as tw
-from support import register_variant
+from support import register_variant, verify_index, wait_for_upkeep
 from tellwhen.compile.store import Store
 from tellwhen.containers.array_names import flatten
 from tellwhen.containers.batches import EncodedSample
@@ -16,10 +17,12 @@ from tellwhen.encode.events import encode
 from tellwhen.engines import create
 from tellwhen.language.parser import parse
 from tellwhen.language.schema import Schema
-from tellwhen.papers.be_tree.betree.arrays import VISITS
+from tellwhen.papers.be_tree.betree.arrays import FAILED, HITS, PASSED, VISITS
 from tellwhen.papers.be_tree.betree.engine import BETree, BETreeBatch, suggest_capacity
+from tellwhen.papers.be_tree.betree.verify import check_tree
 from tellwhen.testing.engine_checks import check_engine
 from tellwhen.workloads import BEGen
+from tellwhen.workloads.base import take_events, take_subscriptions
 
 pytestmark = pytest.mark.late
 
@@ -46,6 +49,12 @@ def remove(engine, *slots):
         engine.delete(gone)
         engine.merge()
         engine.verify()
+
+
+def match(engine, *events):
+    """Match events, and return how many slots each satisfies."""
+    encoded, _ = encode(list(events), engine.source.attributes, Schema())
+    return np.diff(engine.reader().match(encoded).start).tolist()
 
 
 def list_leaf(tree, c):
@@ -399,28 +408,23 @@ def test_batch_knows_all_before_it_cuts():
 # Self-adjustment (sections 5 and 7.3, Figure 13)
 
 
-def set_counts(engine, conjunctions, visits, failed):
-    """Set the counts of matching at the nodes of some conjunctions."""
-    index = engine._index
-    there = np.isin(index.cnode, engine._tree.conjunctions.node[conjunctions])
-    index.counts[there] = visits, failed
+RECYCLED = [f"a BETWEEN 0 AND 9 AND b{k} = 1" for k in range(4)]
+RECYCLED += [f"b{k} = {value}" for k in range(4) for value in range(2, 7)]
 
 
 def test_nodes_of_false_candidates_are_recycled():
-    texts = [f"a BETWEEN 0 AND 9 AND b = {k}" for k in range(4)] + [f"b = {k} AND c = {k}" for k in range(4, 8)]
-    _, engine = make_engine("betree:max_cap=3,min_size=2,window=300", texts)
-    add(engine, *range(8))
-    assert set(read_tree(engine)) == {"conjunctions", "a", "b"}
-    set_counts(engine, range(4), visits=1, failed=100)  # where the conjunctions with a are
+    _, engine = make_engine("betree:max_cap=3,min_size=2,window=300", RECYCLED)
+    add(engine, *range(24))
+    assert "a" in read_tree(engine)
+    match(engine, *[{"a": 5, "c": 1}] * 2)  # all conjunctions with a fail
     engine.merge()
-    assert engine.recycled == 0  # one event is not yet a window
-    assert set(read_tree(engine)) == {"conjunctions", "a", "b"}
-    set_counts(engine, range(4), visits=9, failed=900)
+    assert engine.recycled == 0  # a window has twelve
+    match(engine, *[{"a": 5, "c": 1}] * 10)
     engine.merge()
     engine.verify()
     assert engine.recycled == 4
-    assert set(read_tree(engine)) == {"conjunctions", "b"}
-    engine._index.counts[:, VISITS] = 100  # often visited, and nothing lost: nothing to mend
+    assert set(read_tree(engine)) == {"conjunctions", "b0", "b1", "b2", "b3"}
+    assert match(engine, *[{"a": 1, "b2": 1}] * 100) == [1] * 100  # often visited, and little lost: nothing to mend
     engine.merge()
     assert engine.recycled == 4
 
@@ -431,8 +435,173 @@ def test_matching_counts_what_it_discards():
     engine.rebuild()
     events, _ = encode([{"a": 1, "b": 1}, {"a": 1}, {"c": 1}], store.attributes, Schema())
     engine.reader().match(events)
-    assert engine._index.counts.tolist() == [[3, 1 + 2 + 3]]  # b is tested first
+    counts = engine._index.counts[0]
+    assert (counts[VISITS], counts[FAILED]) == (3, 1 + 2 + 3)  # b is tested first
+    assert (counts[PASSED], counts[HITS]) == (3, 2)  # conjunctions that matched, and events that matched any
     assert engine.reader().count_effort(events) == (9, 4 + 3 + 3)
+
+
+def get_top(engine, name):
+    """Return the top c-node of the root's p-node on an attribute, and the window of this c-node."""
+    nodes = engine._tree.nodes
+    p = nodes.cnodes["directory"][0]
+    while get_attribute(engine, nodes.pnodes["domain"][p]) != name:
+        p = nodes.pnodes["next"][p]
+    top = nodes.pnodes["top"][p]
+    return nodes.cnodes[top], nodes.windows[top]
+
+
+def test_the_window_of_a_large_node_outlives_merges():
+    """10 % of 400 conjunctions are 40 events, more than come between two merges."""
+    _, engine = make_engine("betree", [f"a = {k} AND b = 1" for k in range(400)])
+    engine.insert(np.arange(400, dtype=np.int32))
+    engine.rebuild()
+    get_top(engine, "a")[0]["changes"] = 0
+    for visits in (15, 30):
+        match(engine, *[{"a": k, "b": k % 3} for k in range(15)])
+        engine.merge()
+        node, window = get_top(engine, "a")
+        assert (node["size"], window["visits"], window["missed"], window["loss"]) == (400, visits, visits * 2 // 3, -1)
+    match(engine, *[{"a": k, "b": k % 3} for k in range(15)])
+    engine.merge()
+    _, window = get_top(engine, "a")
+    assert (window["visits"], window["missed"], window["failed"]) == (0, 0, 0)  # a new window
+    assert window["loss"] == pytest.approx(2 / 3)
+
+
+def test_insertions_and_deletions_count_in_the_window():
+    """A window of 100 % of 20 conjunctions is over after 20 operations of any kind."""
+    _, engine = make_engine("betree:max_cap=3,window=100", [f"a = {k}" for k in range(20)] + ["b = 1"])
+    engine.insert(np.arange(20, dtype=np.int32))
+    engine.rebuild()
+    engine.merge()
+    node, _ = get_top(engine, "a")
+    assert node["changes"] == 16  # 4 of 20 came before the p-node
+    remove(engine, 19)
+    assert get_top(engine, "a")[0]["changes"] == 17
+    match(engine, {"a": 1}, {"a": 2})
+    engine.merge()
+    node, window = get_top(engine, "a")
+    assert (node["changes"], window["visits"], window["loss"]) == (0, 0, 0)
+
+
+def test_an_adjusted_tree_settles():
+    """The same events again and again: no conjunction moves forth and back."""
+    work = BEGen(match=0.001, dimensions=60, skew=1.0, seed=3)
+    store, slots = store_subscriptions(work, 3_000)
+    engine = create("betree:max_cap=5", store)
+    engine.insert(slots)
+    engine.merge()
+    events, moves = encode_events(work, 200, store), []
+    for _ in range(12):
+        before = engine.recycled
+        engine.reader().match(events)
+        engine.merge()
+        engine.verify()
+        moves.append(engine.recycled - before)
+    assert sum(moves[-6:]) == 0, moves
+
+
+def make_small_window(**attributes):
+    """Register a variant whose tree is adjusted after 10 events without changes."""
+    return register_variant(BETree, pending_min=0, root_window_min=10, **attributes)
+
+
+def test_an_index_that_is_only_read_adapts_in_the_background(registry):
+    index = tw.Index(f"{make_small_window()}:max_cap=3,min_size=2")
+    for k, text in enumerate(RECYCLED):
+        index.add(k, text)
+    assert "a" in read_tree(index._shard.engine)
+    reader = index._contents.state.reader
+    for _ in range(12):
+        assert index.match({"a": 5, "b1": 99}) == []
+    assert wait_for_upkeep(index)._shard.engine.recycled == 4
+    index._shard.engine.verify()
+    assert "a" not in read_tree(index._shard.engine)
+    assert index._contents.state.reader is not reader
+    assert index.match({"a": 5, "b1": 1}) == [1]
+    before = index._shard.engine._index
+    index.match_many([{"b1": 2, "a": 7}] * 12)
+    assert wait_for_upkeep(index)._shard.engine._index is not before  # a batch makes it due too
+    assert index._shard.engine._index.words is before.words  # nothing has moved: the same layout, with new counts
+
+
+def test_matching_goes_on_while_the_tree_is_adjusted(registry):
+    work = BEGen(match=0.01, dimensions=20, seed=8)
+    index = tw.Index(f"{make_small_window()}:max_cap=2,min_size=2,window=1,threshold=1000")
+    index.add_many(enumerate(take_subscriptions(work, 2_000))).rebuild()
+    events = take_events(work, 50)
+    expected = [index.match(event) for event in events]
+    with ThreadPoolExecutor(4) as pool:
+        for matched in pool.map(lambda k: (k, index.match(events[k])), list(range(50)) * 40):
+            assert matched[1] == expected[matched[0]]
+    verify_index(wait_for_upkeep(index))
+    assert index._shard.engine.recycled > 0
+
+
+def make_due(engine):
+    """Make upkeep due by matching, and return the work."""
+    match(engine, *[{"a": 5, "c": 1}] * 12)
+    assert engine.is_due()
+    return engine.upkeep()
+
+
+@pytest.mark.parametrize("is_merged_first", [False, True])
+def test_a_merge_makes_an_adjustment_useless(is_merged_first, registry):
+    _, engine = make_engine(f"{make_small_window()}:max_cap=3,min_size=2", [*RECYCLED, "b1 = 7"])
+    add(engine, *range(24))
+    work = make_due(engine)
+    if not is_merged_first:
+        work.run()
+    original = work._original
+    engine.insert(np.array([24], dtype=np.int32))
+    engine.merge()
+    assert engine._tree is not original
+    check_tree(original, engine.source.snapshot())  # `run` reads it
+    if is_merged_first:
+        work.run()
+    check_tree(work.tree, engine.source.snapshot())
+    assert not work.finish()
+    engine.verify()
+    assert len(engine) == 25
+
+
+def test_an_adjustment_keeps_what_is_pending():
+    store, engine = make_engine("betree:max_cap=3,min_size=2", [*RECYCLED, "b1 = 7"])
+    engine.insert(np.arange(24, dtype=np.int32))
+    engine.merge()
+    engine.root_window_min = 10
+    work = make_due(engine)
+    work.run()
+    engine.insert(np.array([24], dtype=np.int32))
+    store.remove(np.array([0], dtype=np.int32))
+    engine.delete(np.array([0], dtype=np.int32))
+    assert work.finish()
+    assert not engine.is_due()
+    engine.verify()
+    assert engine._pending.count == 1
+    assert match(engine, {"a": 1, "b0": 1}, {"a": 1, "b1": 7}) == [0, 1]
+
+
+def test_matched_events_choose_the_capacity(registry):
+    """Table 4, by the share of the conjunctions that events have matched; leaves are not divided at once."""
+    _, engine = make_engine(make_small_window(), [f"a = {k // 10}" for k in range(200)])
+    engine.insert(np.arange(200, dtype=np.int32))
+    engine.rebuild()
+    assert engine.stats()["max_cap"] == 20
+    for event, capacity in (({"b": 1}, 5), ({"a": 1}, 20), ({"a": list(range(20))}, 160)):
+        c_nodes = engine.stats()["c-nodes"]
+        match(engine, *[event] * 20)
+        engine.run_upkeep()
+        engine.verify()
+        assert (engine.stats()["max_cap"], engine.stats()["c-nodes"]) == (capacity, c_nodes)
+    engine.rebuild()
+    assert engine.stats()["max_cap"] == 160
+    _, engine = make_engine(f"{engine.name}:max_cap=7", ["a = 1"])
+    add(engine, 0)
+    match(engine, *[{"b": 1}] * 20)
+    engine.run_upkeep()
+    assert engine.stats()["max_cap"] == 7
 
 
 @pytest.fixture(scope="module")

@@ -83,11 +83,16 @@ def divide_overflowing(nodes, conjunctions, predicates, marks):
 
 
 @inline
+def compute_score(nodes, p):
+    """Return the score of a p-node: its gain, which is the number of conjunctions below, minus its loss."""
+    return nodes.cnodes[nodes.pnodes[p].top].size - nodes.pnodes[p].loss
+
+
+@inline
 def choose_pnode(nodes, conjunctions, predicates, c, conjunction):
     """Return the p-node of the highest score among a c-node's p-nodes on domains of the conjunction; -1 for none.
 
-    The score is the number of conjunctions below the p-node, minus its loss. No p-node is on a domain of the path to
-    its c-node, so no domain is used twice on a path.
+    No p-node is on a domain of the path to its c-node, so no domain is used twice on a path.
     """
     best, highest = -1, 0
     if nodes.cnodes[c].directory >= 0:
@@ -95,7 +100,7 @@ def choose_pnode(nodes, conjunctions, predicates, c, conjunction):
             domain = predicates.domain[conjunctions.predicate[i]]
             p = nodes.table[find_table_position(nodes, c, domain)] - 1
             if p >= 0:
-                score = nodes.cnodes[nodes.pnodes[p].top].size - nodes.pnodes[p].loss
+                score = compute_score(nodes, p)
                 if best < 0 or score > highest:
                     best, highest = p, score
     return best
@@ -103,9 +108,13 @@ def choose_pnode(nodes, conjunctions, predicates, c, conjunction):
 
 @inline
 def find_smallest_bucket(nodes, c, low, high):
-    """Return the smallest bucket from c down that encloses low..high (the insertion rule); add one to the sizes."""
+    """Return the smallest bucket from c down that encloses low..high (the insertion rule).
+
+    Adds one to the sizes of the buckets, and counts a change.
+    """
     while True:
         nodes.cnodes[c].size += 1
+        nodes.cnodes[c].changes += 1
         half = -1
         if nodes.cnodes[c].is_split:
             half = get_enclosing_half(nodes, c, low, high)
@@ -133,6 +142,7 @@ def insert_conjunctions(nodes, conjunctions, predicates, marks, numbers, done):
             p = get_predicate_on(conjunctions, predicates, conjunction, nodes.pnodes[best].domain)
             c = find_smallest_bucket(nodes, np.int64(nodes.pnodes[best].top), bounds.low[p], bounds.high[p])
         put_conjunction(nodes, conjunctions, c, conjunction)
+        nodes.cnodes[c].leaf_changes += 1
         push_cnode(nodes, c)
         done += 1
     return done

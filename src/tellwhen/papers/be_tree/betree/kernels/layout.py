@@ -9,9 +9,17 @@ from numpy.typing import NDArray
 
 from tellwhen.kernels.arrays import I32, I64
 from tellwhen.kernels.jit import inline, kernel
+from tellwhen.papers.be_tree.betree.kernels.nodes import get_predicate_on
 
 SORTED_PREDICATES_MAX = 64
 """Sort at most 64 predicates of a conjunction by rank: insertion sort takes quadratic time."""
+
+
+class MinimalIntervals(NamedTuple):
+    """The smallest intervals of spaces that enclose the conjunctions of buckets, by c-node."""
+
+    low: I32
+    high: I32
 
 
 class WordsOutput(NamedTuple):
@@ -57,19 +65,52 @@ def find_path(nodes, c, path):
 
 
 @inline
-def is_subsumed(nodes, predicates, p, path, depth):
-    """Return whether a bucket of the path equals the predicate, which is then true for every event on the path."""
+def enclose(intervals, c, low, high):
+    """Extend the minimal interval of a c-node, so that it encloses low..high."""
+    intervals.low[c] = min(intervals.low[c], low)
+    intervals.high[c] = max(intervals.high[c], high)
+
+
+@kernel
+def find_minimal_intervals(nodes, conjunctions, predicates, order, intervals):
+    """Find the minimal intervals of the buckets of all c-nodes `order`, which lists each before the nodes below it.
+
+    `intervals` has empty intervals at first.
+    """
+    bounds = predicates.bounds
+    path = np.empty(256, dtype=np.int32)
+    for c in order[::-1]:
+        depth = find_path(nodes, c, path)
+        conjunction = nodes.cnodes[c].first
+        while conjunction >= 0:
+            for k in range(depth):
+                bucket = path[k]
+                p = get_predicate_on(conjunctions, predicates, conjunction, nodes.cnodes[bucket].domain)
+                enclose(intervals, bucket, bounds.low[p], bounds.high[p])
+            conjunction = conjunctions.next[conjunction]
+        whole = nodes.cnodes[c].whole
+        if whole >= 0:
+            enclose(intervals, whole, intervals.low[c], intervals.high[c])
+
+
+@inline
+def is_subsumed(nodes, predicates, intervals, p, path, depth):
+    """Return whether the predicate is the minimal interval of a bucket of the path: true for every event on the path."""
     bounds = predicates.bounds
     if bounds.is_exact[p]:
         for k in range(depth):
-            node = nodes.cnodes[path[k]]
-            if node.domain == predicates.domain[p] and node.low == bounds.low[p] and node.high == bounds.high[p]:
+            c = path[k]
+            if (
+                nodes.cnodes[c].domain == predicates.domain[p]
+                and intervals.low[c] == bounds.low[p]
+                and intervals.high[c] == bounds.high[p]
+            ):
                 return True
     return False
 
 
 @kernel
-def write_words(nodes, conjunctions, predicates, order, output):
+def write_words(nodes, conjunctions, predicates, intervals, order, output):
     """Write the conjunctions of the c-nodes `order` to `output`, a WordsOutput, without subsumed predicates."""
     rank, words = predicates.bounds.rank, output.words
     path = np.empty(256, dtype=np.int32)
@@ -82,7 +123,7 @@ def write_words(nodes, conjunctions, predicates, order, output):
             first = end = written + 2
             for i in range(conjunctions.start[conjunction], conjunctions.start[conjunction + 1]):
                 p = conjunctions.predicate[i]
-                if not is_subsumed(nodes, predicates, p, path, depth):
+                if not is_subsumed(nodes, predicates, intervals, p, path, depth):
                     output.is_used[p] = True
                     j = end  # the most selective ones first
                     while j > first and end - first < SORTED_PREDICATES_MAX and rank[words[j - 1]] > rank[p]:

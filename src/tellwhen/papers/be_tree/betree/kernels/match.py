@@ -22,8 +22,12 @@ from tellwhen.papers.be_tree.betree.arrays import (
     DOMAIN,
     FAILED,
     HIGH,
+    HITS,
     LEFT,
     LOW,
+    MIDDLE,
+    NO_DOMAIN,
+    PASSED,
     RIGHT,
     VISITS,
     WORDS,
@@ -84,19 +88,36 @@ def queue_pnodes(index, n, events, event, first_entry, queue, back):
 
 
 @inline
+def is_touched(index, n, events, event, first_entry, spaces):
+    """Return whether a value of the event is in the minimal interval of a node's bucket; True for the root."""
+    domain, low, high = index.nodes[n, DOMAIN], index.nodes[n, LOW], index.nodes[n, HIGH]
+    if domain == NO_DOMAIN:
+        return True
+    begin, end = events.start[event], events.start[event + 1]
+    i = first_entry[domain] - 1
+    while i < end and events.domain[i] == domain:
+        if spaces.low[i - begin] <= high and spaces.high[i - begin] >= low:
+            return True
+        i += 1
+    return False
+
+
+@inline
 def queue_halves(index, n, events, event, first_entry, spaces, queue, back):
-    """Queue the halves of a node's bucket that the event touches (Algorithm 2); returns the new end of the queue."""
+    """Queue the halves of a node's bucket that may have a value of the event (Algorithm 2).
+
+    Returns the new end of the queue. Whether a half really has a value is tested when the half is taken from the queue.
+    """
     nodes = index.nodes
     left, right = nodes[n, LEFT], nodes[n, RIGHT]
     if left >= 0 or right >= 0:
         begin, end = events.start[event], events.start[event + 1]
-        domain, low, high = nodes[n, DOMAIN], nodes[n, LOW], nodes[n, HIGH]
-        middle = (low + high) // 2
+        domain, middle = nodes[n, DOMAIN], nodes[n, MIDDLE]
         is_lower = is_higher = False
         i = first_entry[domain] - 1
         while i < end and events.domain[i] == domain:
-            is_lower |= spaces.low[i - begin] <= middle and spaces.high[i - begin] >= low
-            is_higher |= spaces.high[i - begin] > middle and spaces.low[i - begin] <= high
+            is_lower |= spaces.low[i - begin] <= middle
+            is_higher |= spaces.high[i - begin] > middle
             i += 1
         queue[back] = left
         back += is_lower and left >= 0
@@ -107,7 +128,7 @@ def queue_halves(index, n, events, event, first_entry, spaces, queue, back):
 
 @inline
 def find_leaves(index, events, event, first_entry, spaces, queue):
-    """List in `queue` the nodes with conjunctions that the event reaches; returns how many.
+    """List in `queue` the nodes with conjunctions that the event visits, and count all visits; returns how many.
 
     Nodes are visited level by level, so that the loads of several nodes overlap. New nodes are queued at the back. The
     list overwrites the front of the queue, where nodes have been visited.
@@ -118,6 +139,9 @@ def find_leaves(index, events, event, first_entry, spaces, queue):
     while front < back:
         n = queue[front]
         front += 1
+        if not is_touched(index, n, events, event, first_entry, spaces):
+            continue
+        index.counts[n, VISITS] += 1
         back = queue_pnodes(index, n, events, event, first_entry, queue, back)
         back = queue_halves(index, n, events, event, first_entry, spaces, queue, back)
         queue[leaves] = n
@@ -144,6 +168,16 @@ def prefetch_leaf(index, n):
 
 
 @inline
+def count_hits(index, n, hits):
+    """Count a match in the subtree of a node and of all nodes above, at most once for an event."""
+    m = np.int64(n)
+    while m >= 0 and hits[m] != hits[-1]:
+        hits[m] = hits[-1]
+        index.counts[m, HITS] += 1
+        m = np.int64(index.above[m])
+
+
+@inline
 def test_leaf(index, n, snapshot, scratch, out, written):
     """Test the conjunctions of a leaf, and write those that are true.
 
@@ -153,7 +187,7 @@ def test_leaf(index, n, snapshot, scratch, out, written):
     """
     words, truth, stamps = index.words, scratch.truth, scratch.stamps
     at, end = np.uint64(index.nodes[n, WORDS]), np.uint64(index.nodes[n + 1, WORDS])
-    conjunctions = passed = failed = 0
+    conjunctions = matches = passed = failed = 0
     while at < end:
         first = at + HEADER_WORDS
         i, stop = first, first + np.uint64(words[at])
@@ -161,13 +195,16 @@ def test_leaf(index, n, snapshot, scratch, out, written):
             i += ONE
         if i == stop:
             passed += np.int64(i - first)
+            matches += 1
             written = emit(words[at + ONE], snapshot, stamps, out, written)
         else:
             failed += np.int64(i - first) + 1
         conjunctions += 1
         at = stop
-    index.counts[n, VISITS] += 1
     index.counts[n, FAILED] += failed
+    if matches > 0:
+        index.counts[n, PASSED] += matches
+        count_hits(index, n, scratch.hits)
     return written, conjunctions, passed + failed
 
 
@@ -193,6 +230,7 @@ def match_tree(index, snapshot, scratch, events, out, event):
             return e
         satisfied = find_true_predicates(index.stabbing, events, e, scratch.runs, scratch.truth, scratch.satisfied)
         advance_clock(scratch.stamps)
+        advance_clock(scratch.hits)
         conjunctions = predicates = loaded = 0  # local sums: writing to memory in every leaf would cost time
         for k in range(leaves):
             if k + PREFETCH_LEAVES < leaves:

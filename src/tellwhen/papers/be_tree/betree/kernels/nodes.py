@@ -88,8 +88,11 @@ def create_cnode(nodes):
         state.cnodes += 1
     node = nodes.cnodes[c]
     node.left = node.right = node.whole = node.first = node.directory = -1
-    node.is_split = node.count = node.size = node.visits = node.failed = 0
+    node.is_split = node.count = node.size = node.changes = node.leaf_changes = 0
     node.capacity = state.max_cap
+    window = nodes.windows[c]
+    window.visits = window.missed = window.failed = window.leaf_visits = window.leaf_failed = 0
+    window.loss = window.leaf_loss = -1
     return c
 
 

@@ -101,14 +101,17 @@ def group_by_domain(nodes, conjunctions, predicates, marks, c):
 
 
 @inline
-def find_most_popular(groups, count):
-    """Return the group with the most members, among equals that of the lowest domain; -1 if there are no groups."""
-    best = min(0, count - 1)
-    for g in range(1, count):
-        if groups.popularity[g] > groups.popularity[best] or (
-            groups.popularity[g] == groups.popularity[best] and groups.domain[g] < groups.domain[best]
-        ):
-            best = g
+def find_best_group(nodes, predicates, groups, count):
+    """Return the group of the highest score, among equals that of the lowest domain; -1 if no group has min_size members.
+
+    The score is the gain, which is the number of members, minus the loss that matching has measured for the domain.
+    """
+    best, highest = -1, 0.0
+    for g in range(count):
+        if groups.popularity[g] >= nodes.state[0].min_size:
+            score = groups.popularity[g] * (1 - predicates.loss[groups.domain[g]])
+            if best < 0 or score > highest or (score == highest and groups.domain[g] < groups.domain[best]):
+                best, highest = g, score
     return best
 
 
@@ -135,8 +138,8 @@ def partition_leaf(nodes, conjunctions, predicates, marks, c):
     groups, count = group_by_domain(nodes, conjunctions, predicates, marks, c)
     left = needed = np.int64(node.count)
     while left > node.capacity:
-        best = find_most_popular(groups, count)
-        if best < 0 or groups.popularity[best] < nodes.state[0].min_size:
+        best = find_best_group(nodes, predicates, groups, count)
+        if best < 0:
             # The l-node is extended by half: with less, conjunctions that nothing divides would be grouped too often.
             needed = left + left // 2
             break

@@ -37,6 +37,7 @@ def take_out_conjunctions(nodes, conjunctions, numbers, touched):
             if conjunctions.node[conjunction] == c:
                 put_conjunction(nodes, conjunctions, c, conjunction)
             conjunction = following
+        node.leaf_changes += before - node.count
         subtract_size(nodes, c, before - node.count)
         node.capacity = compute_capacity(nodes, node.count)
     return count
@@ -53,9 +54,10 @@ def get_node_above(nodes, c):
 
 @inline
 def subtract_size(nodes, c, amount):
-    """Subtract `amount` from the size of a c-node, and of all c-nodes above."""
+    """Subtract `amount` from the size of a c-node, and of all c-nodes above, and count these changes."""
     while c >= 0:
         nodes.cnodes[c].size -= amount
+        nodes.cnodes[c].changes += amount
         c = get_node_above(nodes, c)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
+from tellwhen.kernels.evaluate import is_conjunction_true
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.spaces import find_space
 from tellwhen.papers.ps_tree.arrays import EngineFunctions
 from tellwhen.papers.ps_tree.kernels.match import match_events
-from tellwhen.papers.ps_tree.kernels.records import emit_if_true, prefetch_record
+from tellwhen.papers.ps_tree.kernels.records import HEAD_WORDS, emit_if_true, prefetch_record
 from tellwhen.papers.ps_tree.psthash.arrays import PSTHashIndex, PSTHashScratch
 
 
@@ -35,22 +36,30 @@ def find_bucket(table, keys, key):
 
 @inline
 def list_spaces(index, scratch, events, event):
-    """List the event's spaces that are in any key, ascending, each once, and mark these spaces; returns how many."""
+    """List the event's spaces that are in any key, ascending, each once, and mark these spaces; returns how many.
+
+    In place of a gap, the spaces before and behind it are listed: a predicate that covers a gap covers one of them.
+    """
     common, spaces, is_present = index.common, scratch.spaces, scratch.is_present
-    count = 0
+    count = gaps = 0
     for i in range(events.start[event], events.start[event + 1]):
         domain = events.domain[i]
         if domain < common.cut_start.size - 1:
-            space = find_space(common.cut_start, common.cuts, domain, events.low[i])
+            space = index.key_space[find_space(common.cut_start, common.cuts, domain, events.low[i])]
             last = space
             if not events.single_valued[event]:
-                last = find_space(common.cut_start, common.cuts, domain, events.high[i])
+                last = index.key_space[find_space(common.cut_start, common.cuts, domain, events.high[i])]
+            if space < 0 or last < 0:
+                gaps += 1
+                space = space if space >= 0 else -1 - space
+                last = last if last >= 0 else -last
             while space <= last:
                 if index.key_sizes[space] and not is_present[space]:
                     is_present[space] = 1
                     spaces[count] = space
                     count += 1
                 space += 1
+    scratch.gaps[0] = gaps
     spaces[:count].sort()
     return count
 
@@ -165,9 +174,24 @@ def find_lists(index, scratch, events, event):
 
 
 @inline
+def are_known_predicates_true(at, index, scratch):
+    """Return whether the access predicates of the record at `at` are true."""
+    records = index.common.records
+    begin = at + HEAD_WORDS + records[at + 1]
+    end = begin
+    while end < begin + index.common.known_words and records[end] >= 0:
+        end += 1
+    return is_conjunction_true(records, begin, end, scratch.common.truth)
+
+
+@inline
 def emit_by_key(index, snapshot, scratch, events, event, lists, out, written):
-    """Write the true conjunctions in the lists of the keys found; returns the new end of the output."""
-    common, hits, single_valued = index.common, scratch.hits, events.single_valued[event]
+    """Write the true conjunctions in the lists of the keys found; returns the new end of the output.
+
+    A key implies its access predicates, unless a space was listed in place of a gap.
+    """
+    common, hits = index.common, scratch.hits
+    is_exact = events.single_valued[event] != 0 and scratch.gaps[0] == 0
     list_start = common.list_start
     loaded = 0
     for h in range(lists):
@@ -177,7 +201,9 @@ def emit_by_key(index, snapshot, scratch, events, event, lists, out, written):
         scratch.effort[0] += end - begin
         for k in range(begin, end):
             loaded += prefetch_record(common, k, end)
-            written = emit_if_true(common.postings[k], index, snapshot, scratch, single_valued, out, written)
+            at = common.postings[k]
+            if is_exact or are_known_predicates_true(at, index, scratch):
+                written = emit_if_true(at, index, snapshot, scratch, is_exact, out, written)
     scratch.common.prefetched[0] = loaded
     return written
 

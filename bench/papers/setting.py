@@ -1,0 +1,51 @@
+"""What BE-Tree and PS-Tree do at every point of their experiments, besides the parameters of the workload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from bench.experiment import Point, Points
+from tellwhen.papers.be_tree.betree.engine import suggest_capacity
+
+NO_INEQUALITY = ("counting", "kindex", "propagation")
+"""Engines that BE-Tree does not measure with <> and NOT IN (section 7.2)."""
+
+HISTORICAL_EVENTS = 1_000
+"""Events of the past, from which engines estimate selectivity (PS-Tree, section 3.3). The paper gives no number."""
+
+
+def mark_comparable(points: Points, is_comparable: Callable[[Point], bool]) -> Points:
+    """Return points that know whether they show what the paper measured."""
+    return lambda scale: [replace(point, comparable=is_comparable(point)) for point in points(scale)]
+
+
+def measure_like_betree(point: Point, engines: list[str], *options: Any, **more: Any) -> Iterator[dict[str, Any]]:
+    """Measure engines; `betree` has the leaf capacity for the match probability (BE-Tree, Table 4).
+
+    Real data has no chosen match probability. Its subscriptions match far fewer than 1 % of the events.
+    """
+    from bench.point import measure_engines  # imported here, because that module imports this one
+
+    capacity = suggest_capacity(getattr(point.work, "match", 0.0))
+    excluded = NO_INEQUALITY if getattr(point.work, "operators", "") == "high" else ()
+    name_by_spec = {
+        f"{name}:max_cap={capacity}" if name in ("betree", "betree-batch") else name: name
+        for name in engines
+        if name not in excluded
+    }
+    for message in measure_engines(point, list(name_by_spec), *options, **more):
+        content = message.get("row", message)
+        if content.get("engine"):
+            content["engine"] = name_by_spec[content["engine"]]
+        yield message
+    for name in engines:
+        if name in excluded:
+            detail = "the paper does not measure it with <> and NOT IN"
+            yield {"row": {"engine": name, "status": "excluded", "detail": detail}}
+
+
+def measure_like_pstree(point: Point, engines: list[str], *options: Any) -> Iterator[dict[str, Any]]:
+    """Measure engines that know historical events; `betree` has the leaf capacity of its paper."""
+    return measure_like_betree(point, engines, *options, historical_events=HISTORICAL_EVENTS)
