@@ -157,6 +157,7 @@ class BoxQueries(NamedTuple):
     weight: F64  # |1. 1.|.5 2.|...  factors of the scores of each dimension
     cursors: I64Matrix  # row i: the cursor of dimension i
     head: I64  # the number that each cursor returned last, or ENDED
+    value: F64  # by dimension: the values to combine
 
 
 class Ranked(NamedTuple):

@@ -8,11 +8,11 @@ from tellwhen.relaxed.arrays import AND, LOAD, OPERATIONS, STORE
 
 
 @inline
-def run_part(code, start, end, truth, stack, registers):
-    """Return whether the code from `start` to `end` accepts the true predicates."""
-    depth = 0
-    for i in range(start, end):
-        word = code[i]
+def run_part(index, part, truth, scratch):
+    """Return whether the code of a part accepts the true predicates. It uses the scratch's stack and registers."""
+    stack, registers, depth = scratch.stack, scratch.registers, 0
+    for i in range(index.code_start[part], index.code_start[part + 1]):
+        word = index.code[i]
         if word >= 0:
             stack[depth] = is_true(truth, word)
             depth += 1

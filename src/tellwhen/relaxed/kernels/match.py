@@ -97,14 +97,7 @@ def add_weights(index, predicates, true_count, factor, scratch):
                 part = -1 - posting
                 if part_stamp[part] != part_stamp[-1]:
                     part_stamp[part] = part_stamp[-1]
-                    if run_part(
-                        index.code,
-                        index.code_start[part],
-                        index.code_start[part + 1],
-                        scratch.satisfied.truth,
-                        scratch.stack,
-                        scratch.registers,
-                    ):
+                    if run_part(index, part, scratch.satisfied.truth, scratch):
                         count = add_weight(scratch, index.part_owner[part], times * index.part_weight[part], count)
     return count
 

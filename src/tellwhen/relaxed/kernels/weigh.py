@@ -15,15 +15,14 @@ from tellwhen.relaxed.kernels.code import run_part
 @inline
 def is_part_true(index, part, predicates, scratch, events, end):
     """Return whether a part is true for the event whose entries end at `end`."""
-    begin, stop = index.code_start[part], index.code_start[part + 1]
-    for i in range(begin, stop):
+    for i in range(index.code_start[part], index.code_start[part + 1]):
         p = index.code[i]
         if p >= 0:
             if is_predicate_true(p, predicates, scratch.first_entry, events, end):
                 set_true(scratch.truth, p)
             else:
                 clear_true(scratch.truth, p)
-    return run_part(index.code, begin, stop, scratch.truth, scratch.stack, scratch.registers)
+    return run_part(index, part, scratch.truth, scratch)
 
 
 @kernel

@@ -53,25 +53,28 @@ def prefetch_records(boxes, number, dimensions):
 
 
 @inline
-def combine_scores(combine, total, value, i):
-    """Combine the score `value` of dimension i with the combination of the dimensions before it."""
-    if i == 0:
-        return value
-    if combine == SUM:
-        return total + value
-    return min(total, value) if combine == MINIMUM else max(total, value)
+def combine_values(values, combine, function):
+    """Combine the values of all dimensions by a function, or if it is None, as `combine` says."""
+    if function is not None:
+        return function(values)
+    total = values[0]
+    for i in range(1, values.size):
+        if combine == SUM:
+            total += values[i]
+        else:
+            total = min(total, values[i]) if combine == MINIMUM else max(total, values[i])
+    return total
 
 
 @inline
-def compute_total(boxes, queries, event, number, combine, dimensions):
+def compute_total(boxes, queries, event, number, combine, function, dimensions):
     """Return the combined score of a subscription. A dimension that the event does not stab has the score 0."""
-    total = 0.0
     for i in range(dimensions):
         at, value = find_record(number, i, dimensions), 0.0
         if is_stabbed(boxes, queries, event, at, i, dimensions):
             value = boxes.score[at + SCORE] * queries.weight[event * dimensions + i]
-        total = combine_scores(combine, total, value, i)
-    return total
+        queries.value[i] = value
+    return combine_values(queries.value, combine, function)
 
 
 @inline
@@ -93,43 +96,52 @@ def is_repeated(boxes, queries, event, number, dimension, dimensions):
 
 
 @inline
-def compute_threshold(boxes, queries, event, combine, dimensions):
+def compute_threshold(boxes, queries, event, combine, function, dimensions):
     """Return the threshold of the Threshold Algorithm for the current heads, and the least number at the threshold.
 
     The threshold is the highest score that a subscription which no cursor has returned can have. In each dimension it
-    has at most the score of the head, or 0 if the event does not stab it. Where it has the score of the head, it comes
-    behind the head, so its number is higher. For a sum, and with weights, the least number is 0, since rounding may
-    hide that a score is lower.
+    has at most the score of the head, or 0 if the event does not stab it, and the combination is monotone. Where it has
+    the score of the head, it comes behind the head, so its number is higher. For a sum or a function, and with weights,
+    the least number is 0, since rounding may hide that a score is lower.
     """
-    threshold, lowest_number = 0.0, np.int64(0)
     for i in range(dimensions):
-        head = queries.head[i]
-        value, least_number = 0.0, np.int64(0)
-        if head >= 0:
+        head, value = queries.head[i], 0.0
+        if head != ENDED:
             score = get_score(boxes, head, i, dimensions)
             if score > 0 or dimensions == 1:
-                weight = queries.weight[event * dimensions + i]
-                value = score * weight
-                least_number = head + 1 if weight == 1 else np.int64(0)
-        if i == 0:
-            threshold, lowest_number = value, least_number
-        elif combine == SUM:
-            threshold += value
-        elif value == threshold:
-            lowest_number = max(lowest_number, least_number) if combine == MINIMUM else min(lowest_number, least_number)
-        elif (value < threshold) == (combine == MINIMUM):
-            threshold, lowest_number = value, least_number
-    if combine == SUM and dimensions > 1:
-        lowest_number = np.int64(0)
-    return threshold, lowest_number
+                value = score * queries.weight[event * dimensions + i]
+        queries.value[i] = value
+    threshold = combine_values(queries.value, combine, function)
+    if function is not None or (combine == SUM and dimensions > 1):
+        return threshold, np.int64(0)
+    return threshold, find_least_number(boxes, queries, event, combine, threshold, dimensions)
+
+
+@inline
+def find_least_number(boxes, queries, event, combine, threshold, dimensions):
+    """Return the least number that an unseen subscription can have whose least or greatest value is the threshold.
+
+    For the minimum it has the value of every head at the threshold, for the maximum that of one of them. The value 0
+    may also be that of a dimension that the event does not stab.
+    """
+    lowest_number = np.int64(0) if combine == MINIMUM else np.int64(len(boxes.ends))
+    for i in range(dimensions):
+        if queries.value[i] != threshold:
+            continue
+        head, least_number = queries.head[i], np.int64(0)
+        if head != ENDED and queries.weight[event * dimensions + i] == 1 and (threshold > 0 or dimensions == 1):
+            least_number = head + 1
+        lowest_number = max(lowest_number, least_number) if combine == MINIMUM else min(lowest_number, least_number)
+    return lowest_number
 
 
 @kernel
-def find_relaxed_matches(boxes, queries, k, combine, out, event, pulls):
+def find_relaxed_matches(boxes, queries, k, combine, function, out, event, pulls):
     """Find the best k subscriptions of each event from `event` on, by the Threshold Algorithm.
 
     Call the cursors in rounds, look up the score of each new subscription, and stop when no unseen one can be among the
-    best k. Adds the number of cursor calls to pulls[0].
+    best k. `function` combines the values of all dimensions; if it is None, `combine` says how. Adds the number of
+    cursor calls to pulls[0].
     """
     boxes, queries, out = borrow(boxes, BoxArrays), borrow(queries, BoxQueries), borrow(out, Ranked)
     dimensions = boxes.structures.shape[0]
@@ -158,10 +170,10 @@ def find_relaxed_matches(boxes, queries, k, combine, out, event, pulls):
             for i in range(dimensions):
                 number = queries.head[i]
                 if number != ENDED and not is_repeated(boxes, queries, q, number, i, dimensions):
-                    total = compute_total(boxes, queries, q, number, combine, dimensions)
+                    total = compute_total(boxes, queries, q, number, combine, function, dimensions)
                     size = offer(scores, numbers, size, total, number)
             if size == k:
-                threshold, lowest_number = compute_threshold(boxes, queries, q, combine, dimensions)
+                threshold, lowest_number = compute_threshold(boxes, queries, q, combine, function, dimensions)
                 worst_score, worst_number = out.score[written], out.number[written]
                 if worst_score > threshold or (worst_score == threshold and worst_number < lowest_number):
                     break
