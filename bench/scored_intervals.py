@@ -10,6 +10,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -19,13 +20,13 @@ from bench.claims import Row
 from bench.experiment import Point
 from bench.machine import BEGIN_TURN, make_step
 from bench.timing import summarize
-from tellwhen.kernels.arrays import F64, I64
+from tellwhen.kernels.arrays import F64, I32, I64
 from tellwhen.papers.ranked import STRUCTURES, Boxes, ScoredIntervals
 from tellwhen.workloads import BLOCK, Ranked
 from tellwhen.workloads.draws import Draws
 
 QUERIES, WARM_UP_QUERIES = 1_000, 100
-"""Points that are measured, and points that are searched before as a warm-up, as in Table 1."""
+"""Points that are measured, and other points that are searched before as a warm-up, as in Table 1."""
 
 CHECKED_QUERIES = 24
 """Points whose results are checked."""
@@ -33,7 +34,7 @@ CHECKED_QUERIES = 24
 RESULTS, FAN_OUT = 20, 50
 """Results of a point and children of a node, as in Table 1."""
 
-ROUND_SECONDS = 0.5
+ROUND_SECONDS = 2.0
 """A slow structure is measured with fewer points, so that a round takes about this long."""
 
 BUILDS_MAX, BUILDS_SECONDS = 3, 3.0
@@ -42,8 +43,11 @@ BUILDS_MAX, BUILDS_SECONDS = 3, 3.0
 POINT_SCALE = float(1 << 52)
 """Coordinates in the unit cube are multiplied by this factor to become integers; the order is kept."""
 
-FindBest = Callable[[I64], tuple[I64, Any]]
-"""Function from points to the best intervals: the offset of each point's results, and their numbers."""
+FindBest = Callable[[I64], tuple[I64, I32, int]]
+"""Function from points to the best intervals.
+
+Returns the offset of each point's results, their numbers, and the calls of getnext() for all points.
+"""
 
 
 @dataclass(frozen=True)
@@ -60,9 +64,12 @@ def measure(point: RankedPoint, names: list[str], repeat: int, _times_builds: bo
     work = point.work
     assert isinstance(work, Ranked)
     low, high, score = _draw_boxes(work, point.count)
-    points = _scale_to_integers(work.draw_points(Draws(work.seed, "events", 0), WARM_UP_QUERIES + QUERIES))
+    drawn = _scale_to_integers(work.draw_points(Draws(work.seed, "events", 0), WARM_UP_QUERIES + QUERIES))
+    warm_up_points, points = drawn[:WARM_UP_QUERIES], drawn[WARM_UP_QUERIES:]
     yield make_step("the truth")
-    expected = [_find_best(low, high, score, query, point.k) for query in points[:CHECKED_QUERIES]]
+    checked_points = points[:CHECKED_QUERIES]
+    expected = [_find_best(low, high, score, query, point.k) for query in checked_points]
+    stabbed = np.mean([((low <= query) & (query <= high)).sum() for query in checked_points])
     rows: dict[str, Row] = {}
     searches: dict[str, FindBest] = {}
     counts: dict[str, int] = {}
@@ -75,12 +82,17 @@ def measure(point: RankedPoint, names: list[str], repeat: int, _times_builds: bo
         yield make_step("build", name)
         rows[name], searches[name] = _build(point, STRUCTURES[name], low, high, score)
         yield make_step("check", name)
-        start, number = searches[name](points[:CHECKED_QUERIES])
+        start, number, calls = searches[name](checked_points)
         found = [number[a:b].tolist() for a, b in pairwise(start.tolist())]
         if found != expected:
             rows[name] = {"status": "wrong", "detail": "the best intervals differ from those of the scan"}
             del searches[name]
             continue
+        rows[name] |= {
+            "candidates": calls / len(checked_points),
+            "matches": len(number) / len(checked_points),
+            "stabbed": float(stabbed),
+        }
         counts[name] = _count_affordable(searches[name], points)
     # All structures get the same points, except structures that are slower by an order of magnitude.
     count_max = max(counts.values(), default=0)
@@ -91,7 +103,7 @@ def measure(point: RankedPoint, names: list[str], repeat: int, _times_builds: bo
         for name, find_best in searches.items():
             yield make_step("match", name)
             own_points = points_by_name[name]
-            find_best(own_points[: len(own_points) // 10])
+            find_best(warm_up_points[: len(own_points) * WARM_UP_QUERIES // QUERIES])
             begin = time.thread_time()
             find_best(own_points)
             times[name].append((time.thread_time() - begin) / len(own_points))
@@ -158,14 +170,15 @@ def _build(
     beyond = sum(structure.nbytes - structure.copied_nbytes for structure in dimensions)
     row: Row = {"status": "ok", "build": float(np.median(times)), "bytes": structures.nbytes / point.count}
     row |= {"index": structures.nbytes / point.count, "beyond": beyond / point.count}
+    return row, partial(_find_with_structures, structures, point.k)
+
+
+def _find_with_structures(structures: Boxes | ScoredIntervals, k: int, points: I64) -> tuple[I64, I32, int]:
     if isinstance(structures, Boxes):
-        boxes = structures
-        found = boxes.top_k(_scale_to_integers(np.full((1, len(dimensions)), 0.5)), point.k)
-        row |= {"candidates": float(boxes.pulls), "matches": float(len(found.number))}
-        return row, lambda points: boxes.top_k(points, point.k)[:2]
-    single = structures
-    row |= {"candidates": float(point.k), "matches": float(point.k)}
-    return row, lambda points: single.top_k(points[:, 0], point.k)
+        start, number, _ = structures.top_k(points, k)
+        return start, number, structures.pulls
+    start, number = structures.top_k(points[:, 0], k)
+    return start, number, len(number)
 
 
 def _count_affordable(find_best: FindBest, points: I64) -> int:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from tellwhen.client import deprecated_members
 from tellwhen.client.pages import SubscriptionPage
 from tellwhen.compile.scores import parse_score, parse_weights
-from tellwhen.engines.shared.top_k import validate_k, validate_weight_factors
+from tellwhen.engines.shared.top_k import validate_k
 from tellwhen.errors import ArgumentError, EventError, ExpressionError, IdError, ScoreError, TellwhenError, abbreviate
 from tellwhen.index.ids import validate_id, validate_missing
 from tellwhen.index.payloads import encode_payload, validate_where
@@ -388,16 +388,15 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
         relaxed : bool, default False
             Rank by weights, where not all of a subscription need be true. See `Index.top_k`.
         weights : mapping of str to float, optional
-            Weights of the event, only with `relaxed`: they multiply the weights of the same attributes.
+            Weights of the event: they multiply the weights of the same attributes. See `Index.top_k`.
 
         Returns
         -------
         list of (id, float)
             Ids with scores, the highest score first. An infinite score is None.
         """
-        factors = validate_weight_factors(weights, relaxed) or None
         body = {
-            "event": _validate_event(event), "k": validate_k(k), "relaxed": relaxed, "weights": factors,
+            "event": _validate_event(event), "k": validate_k(k), "relaxed": relaxed, "weights": parse_weights(weights),
             "where": validate_where(where),
         }  # fmt: skip
         return self._send(Call("POST", "/v1/top-k", body, convert=_read_scores))

@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from tellwhen.compile.scores import parse_weights
 from tellwhen.encode.events import EventEncoder
 from tellwhen.engines import format_spec
-from tellwhen.engines.shared.top_k import validate_k, validate_weight_factors
+from tellwhen.engines.shared.top_k import validate_k
 from tellwhen.errors import (
     ArgumentError,
     FormatError,
@@ -31,7 +32,7 @@ from tellwhen.index.matching import EventInput, Matching, validate_payload, vali
 from tellwhen.index.mismatches import Mismatches
 from tellwhen.index.monitoring import EventMonitor
 from tellwhen.index.payloads import Where, validate_where
-from tellwhen.index.ranking import rank_by_score, rank_relaxed
+from tellwhen.index.ranking import rank_by_score, rank_by_weights
 from tellwhen.index.shard import Shard
 from tellwhen.index.state import Contents, State
 from tellwhen.index.subscriptions import Rejected, Subscription, iter_subscriptions
@@ -644,7 +645,9 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
             by itself, with all other attributes left out. The score is the sum of the weights of the attributes that
             are true. The weights are those of the subscription, or 1 each. See LANGUAGE.md.
         weights : mapping of str to float, optional
-            Weights of the event, only with `relaxed`: they multiply the weights of the same attributes.
+            Weights of the event. They multiply the weights of the same attributes in subscriptions. With weights, even
+            with none in an empty mapping, the subscriptions that are true are also ranked by this sum, instead of
+            by their scores.
 
         Returns
         -------
@@ -665,14 +668,17 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         [('a', 0.3)]
         >>> index.top_k({"age": 30, "income": 10}, relaxed=True, weights={"age": 10})
         [('a', 3.0)]
+        >>> index.top_k({"age": 30, "income": 60}, weights={"age": 10})  # only subscriptions that are true as a whole
+        [('a', 3.7)]
         """
-        k, factors, where = validate_k(k), validate_weight_factors(weights, relaxed), validate_where(where)
+        k, factors, where = validate_k(k), parse_weights(weights), validate_where(where)
         self._rankings += 1
         if self._rankings % RANKINGS_PER_UPKEEP_CHECK == 0:
             self._contents.try_start_due_upkeep()
-        if relaxed:
+        if relaxed or factors is not None:
             state = self._contents.state
-            best = rank_relaxed(state, k, where, factors)(self._encode_and_record(event, state))
+            rank = rank_by_weights(state, k, where, factors or {}, relaxed)
+            best = rank(self._encode_and_record(event, state))
         else:
             state, best = self._contents.read_with_scores(
                 lambda state: rank_by_score(state, k, where)(self._encode_and_record(event, state))
@@ -704,11 +710,11 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         pyarrow.Table
             Columns `event_id`, `rank` (from 1), `subscription_id` and `score`, by event and rank.
         """
-        k, factors, where = validate_k(k), validate_weight_factors(weights, relaxed), validate_where(where)
+        k, factors, where = validate_k(k), parse_weights(weights), validate_where(where)
         source = EventInput.read(events, event_id)
-        if relaxed:
+        if relaxed or factors is not None:
             state = self._contents.state
-            rank = rank_relaxed(state, k, where, factors)
+            rank = rank_by_weights(state, k, where, factors or {}, relaxed)
         else:
             state, rank = self._contents.read_with_scores(
                 lambda state: rank_by_score(state, k, where, copies_scores=True)

@@ -25,12 +25,16 @@ def rank_by_score(state: State, k: int, where: Where, copies_scores: bool = Fals
     return lambda events: find_best(tiers, events, k, scores_by_slot)
 
 
-def rank_relaxed(state: State, k: int, where: Where, factors: Mapping[str, float]) -> Rank:
+def rank_by_weights(state: State, k: int, where: Where, factors: Mapping[str, float], relaxed: bool) -> Rank:
     """Return a function that ranks by the weights of the attributes whose part of the expression is true.
 
-    `factors` are the weights of the event, which multiply the weights of the subscriptions.
+    With `relaxed` it ranks all subscriptions with a true part, otherwise the matches. `factors` are the weights of the
+    event, which multiply the weights of the subscriptions.
     """
+    k = state.limit_k(k)
+    if not relaxed:
+        reader = state.get_reader(where)
+        return lambda events: state.shard.weighted.rank(state.view, reader, events, k, factors)
     payload_filter = state.make_filter(where)
     view = state.view if payload_filter is None else state.view.select(payload_filter.mask_slots)
-    k = state.limit_k(k)
     return lambda events: state.shard.relaxed.rank(view, events, k, factors)

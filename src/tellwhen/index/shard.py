@@ -31,7 +31,7 @@ from tellwhen.language.ast import Expr
 from tellwhen.language.schema import Schema
 from tellwhen.persistence.attributes import collect_dictionary_arrays, describe_attributes, restore_attributes
 from tellwhen.profile import Profile, TypicalEvents
-from tellwhen.relaxed.index import RelaxedRanker
+from tellwhen.relaxed.index import MatchRanker, RelaxedRanker
 
 COMPUTED_VALUES_MIN = 64
 """Compact once 64 different values are computed per event and over half of them serve removed slots only."""
@@ -337,6 +337,11 @@ class Shard:
         """The index for relaxed matching, which is extended at each use."""
         return RelaxedRanker(self.store.scores)
 
+    @cached_property
+    def weighted(self) -> MatchRanker:
+        """The index for ranking matches by weights, which is extended at each use."""
+        return MatchRanker(self.store.scores)
+
     # Undoing changes
 
     def mark(self) -> ShardMark:
@@ -415,6 +420,7 @@ class Shard:
             **({"payloads": payloads} if self.payloads else {}),
             **({"payload columns": self.payload_columns.bytes} if "payload_columns" in self.__dict__ else {}),
             **({"relaxed": self.relaxed.bytes} if "relaxed" in self.__dict__ else {}),
+            **({"weighted": self.weighted.bytes} if "weighted" in self.__dict__ else {}),
         }
 
     # Saving

@@ -312,7 +312,7 @@ def _reset_locks_in_child() -> None:
     for contents in _all_contents:
         contents.reset_locks()
         contents.mismatches.renew_lock()
-        for name in ("relaxed", "payload_columns"):  # cached properties with locks; they are made again
+        for name in ("relaxed", "weighted", "payload_columns"):  # cached properties with locks; they are made again
             contents.shard.__dict__.pop(name, None)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tellwhen.engines.shared.kernels.true_predicates import Satisfied
-from tellwhen.kernels.arrays import F64, I32, I64, U8, Stabbing, keeps
+from tellwhen.kernels.arrays import F64, I32, I64, U8, U64, Stabbing, keeps
 
 AND, OR, STORE, LOAD, OPERATIONS = range(5)
 """Operations of a part's code, which is in postfix form.
@@ -62,5 +62,26 @@ class RelaxedScratch(NamedTuple):
     tally: F64  # by position of a slot: TALLY_COLUMNS each; then the clock
     part_stamp: I64  # by part: the clock when it was last evaluated; then the clock
     candidates: I32  # positions of the slots with a true part
+    stack: U8
+    registers: U8
+
+
+class MatchIndex(NamedTuple):
+    """Parts by slot, to add up the weights of the true parts of matches. Slots are first, first + 1, ..."""
+
+    first: int
+    start: I64  # |0|3|3|5|           parts of slot first + i are start[i]:start[i+1], by the rank of their attribute
+    attribute: I32  # |0 2 3|1 2|     by part: the rank of its attribute
+    weight: F64
+    code_start: I64  # |0|1|4|...       code of part p is code[code_start[p]:code_start[p+1]]
+    code: I32
+
+
+@keeps("first_entry")
+class MatchScratch(NamedTuple):
+    """Working arrays for the parts of matches."""
+
+    first_entry: I32  # zero between events
+    truth: U64  # only the bits of a part's own predicates are written, then read
     stack: U8
     registers: U8

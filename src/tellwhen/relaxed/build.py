@@ -9,7 +9,7 @@ from tellwhen.compile.tree import allocate_tree
 from tellwhen.containers.csr import gather
 from tellwhen.engines.shared.stabbing import build_predicate_stabbing
 from tellwhen.kernels.arrays import CONJUNCTION, F64, I32, I64, PROGRAM, Snapshot
-from tellwhen.relaxed.arrays import AND, OPERATIONS, Parts, RelaxedIndex
+from tellwhen.relaxed.arrays import AND, OPERATIONS, MatchIndex, Parts, RelaxedIndex
 from tellwhen.relaxed.kernels.parts import write_parts
 
 
@@ -31,9 +31,7 @@ def build_index(
     name_attribute
         The rank of the attribute of each name in `weights`; -1 if no domain has it.
     """
-    parts = _join_parts(
-        _split_conjunctions(snapshot, slots, domain_attribute), _split_programs(snapshot, slots, domain_attribute)
-    )
+    parts = _split_slots(snapshot, slots, domain_attribute)
     is_first = np.ones(len(parts.slot), dtype=bool)
     is_first[1:] = parts.slot[1:] != parts.slot[:-1]
     owner = (np.cumsum(is_first) - 1).astype(np.int32)
@@ -54,6 +52,37 @@ def build_index(
         part_weight=weight[~is_single],
         code_start=np.append(parts.start[:-1][~is_single], parts.start[-1]),
         code=parts.code,
+    )
+
+
+def build_match_index(
+    snapshot: Snapshot, slots: I32, domain_attribute: I32, weights: Weights, name_attribute: I32
+) -> MatchIndex:
+    """Build the index of the parts of successive slots, for matches. The parameters are those of `build_index`."""
+    parts = _split_slots(snapshot, slots, domain_attribute)
+    first = int(slots[0]) if len(slots) else 0
+    is_single = np.diff(parts.start) == 0
+    is_pair_written = is_single[parts.pair_part]
+    # Words of code by part; the sort is stable, so the words of a part remain in order.
+    part = np.concatenate([
+        np.repeat(np.arange(len(parts.slot), dtype=np.int32), np.diff(parts.start)),
+        parts.pair_part[is_pair_written],
+    ])  # fmt: skip
+    order = np.argsort(part, kind="stable")
+    return MatchIndex(
+        first=first,
+        start=np.searchsorted(parts.slot, np.arange(first, first + len(slots) + 1)).astype(np.int64),
+        attribute=parts.attribute,
+        weight=_find_weights(parts, weights, name_attribute),
+        code_start=np.concatenate([[0], np.cumsum(np.bincount(part, minlength=len(parts.slot)))]),
+        code=np.concatenate([parts.code, parts.pair_predicate[is_pair_written]])[order],
+    )
+
+
+def _split_slots(snapshot: Snapshot, slots: I32, domain_attribute: I32) -> Parts:
+    """Split slots into parts, by slot and by the rank of the attribute."""
+    return _join_parts(
+        _split_conjunctions(snapshot, slots, domain_attribute), _split_programs(snapshot, slots, domain_attribute)
     )
 
 

@@ -1,4 +1,4 @@
-"""Relaxed ranking over a store that grows.
+"""Ranking by the weights of parts, over a store that grows: all slots with a true part, or all matches.
 
 The slots are divided into segments with an index each: one of most slots, and smaller ones of the slots added later.
 """
@@ -6,8 +6,9 @@ The slots are divided into segments with an index each: one of most slots, and s
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,14 +16,16 @@ from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.scores import Scores
 from tellwhen.compile.store import Store
 from tellwhen.containers.array_names import flatten
+from tellwhen.engines.base import Reader
 from tellwhen.engines.shared.calls import Packed, make_sizes, release_memory, take_scratch
 from tellwhen.engines.shared.stabbing import make_satisfied_sizes
 from tellwhen.engines.shared.top_k import Best, Heaps, rank_in_parts
 from tellwhen.kernels.arrays import F64, I32, Events, Snapshot
 from tellwhen.language.computation import get_weighted_name
-from tellwhen.relaxed.arrays import TALLY_COLUMNS, RelaxedIndex, RelaxedScratch
-from tellwhen.relaxed.build import build_index
+from tellwhen.relaxed.arrays import TALLY_COLUMNS, MatchIndex, MatchScratch, RelaxedIndex, RelaxedScratch
+from tellwhen.relaxed.build import build_index, build_match_index
 from tellwhen.relaxed.kernels.match import RUN_COLUMNS, rank_relaxed
+from tellwhen.relaxed.kernels.weigh import rank_matches
 
 MERGE_RATIO = 4
 """Merge the last segments with the new slots while they have less than four times as many slots."""
@@ -33,10 +36,10 @@ class _Segment(NamedTuple):
 
     first: int
     last: int
-    packed: Packed  # a RelaxedIndex
+    packed: Packed  # a RelaxedIndex or a MatchIndex
     snapshot: Packed
     attribute_ranks: dict[str, int]  # by name of an attribute
-    sizes: RelaxedScratch
+    sizes: Any  # the sizes of the scratch
 
 
 class StoreView(NamedTuple):
@@ -62,8 +65,8 @@ class StoreView(NamedTuple):
         )
 
 
-class RelaxedRanker:
-    """Relaxed ranking of the slots of one store. The index is built when it is first used. Any thread may rank."""
+class _Ranker(ABC):
+    """Indexes of the parts of a store that grows, built when they are first used. Any thread may rank."""
 
     def __init__(self, scores: Scores) -> None:
         self._scores = scores
@@ -71,15 +74,18 @@ class RelaxedRanker:
         self._relabellings = -1  # those of the view that the segments were built from
         self._segments: list[_Segment] = []  # by slot; each is much smaller than the one before it
 
+    @abstractmethod
+    def _build_index(self, *arguments: Any) -> Any:
+        """Build the index of some slots; the arguments are those of `build_index`."""
+
+    @abstractmethod
+    def _make_scratch_sizes(self, index: Any, snapshot: Snapshot) -> Any:
+        """Return the scratch of a kernel with lengths in place of arrays, for `take_scratch`."""
+
     @property
     def bytes(self) -> int:
         """Size of the arrays of all segments."""
         return sum(array.nbytes for one in self._segments for array in flatten(one.packed.arrays).values())
-
-    def rank(self, view: StoreView, events: Events, k: int, factors: Mapping[str, float]) -> Best:
-        """Return the k best slots of each event; `factors` multiply weights, by name of an attribute."""
-        segments = self._update_segments(view)
-        return rank_in_parts(lambda some: _rank(segments, view.snapshot, some, k, factors), events, k)
 
     def _update_segments(self, view: StoreView) -> list[_Segment]:
         """Return segments of all slots of a view; build those that are missing."""
@@ -105,18 +111,74 @@ class RelaxedRanker:
         slots = np.arange(first, last, dtype=np.int32)  # with removed slots: another reader may still see them
         weights = self._scores.weights  # read before the names: another thread may add weights with new names
         name_attribute = np.array([ranks.get(name, -1) for name in self._scores.names], dtype=np.int32)
-        index = build_index(snapshot, slots, domain_attribute, weights, name_attribute)
-        return _Segment(first, last, Packed(index), Packed(snapshot), ranks, _make_scratch_sizes(index, snapshot))
+        index = self._build_index(snapshot, slots, domain_attribute, weights, name_attribute)
+        sizes = self._make_scratch_sizes(index, snapshot)
+        return _Segment(first, last, Packed(index), Packed(snapshot), ranks, sizes)
 
 
-def _rank(segments: list[_Segment], snapshot: Snapshot, events: Events, k: int, factors: Mapping[str, float]) -> Best:
-    heaps, packed = Heaps.make_empty(events, k), Packed(snapshot)
-    for one in segments:
-        scratch = take_scratch(one.sizes)
-        arguments = one.packed.addresses, one.snapshot.addresses, packed.addresses, scratch.packed, tuple(events)
-        rank_relaxed(*arguments, _order_factors(factors, one.attribute_ranks), *heaps)
-        release_memory(scratch)
-    return heaps.sort()
+class RelaxedRanker(_Ranker):
+    """Relaxed ranking of the slots of one store: all slots with a true part."""
+
+    def rank(self, view: StoreView, events: Events, k: int, factors: Mapping[str, float]) -> Best:
+        """Return the k best slots of each event; `factors` multiply weights, by name of an attribute."""
+        segments, snapshot = self._update_segments(view), Packed(view.snapshot)
+
+        def rank_part(part: Events) -> Best:
+            heaps = Heaps.make_empty(part, k)
+            for one in segments:
+                scratch = take_scratch(one.sizes)
+                arguments = one.packed.addresses, one.snapshot.addresses, snapshot.addresses, scratch.packed
+                rank_relaxed(*arguments, tuple(part), _order_factors(factors, one.attribute_ranks), *heaps)
+                release_memory(scratch)
+            return heaps.sort()
+
+        return rank_in_parts(rank_part, events, k)
+
+    def _build_index(self, *arguments: Any) -> RelaxedIndex:
+        return build_index(*arguments)
+
+    def _make_scratch_sizes(self, index: RelaxedIndex, snapshot: Snapshot) -> Any:
+        return make_sizes(
+            RelaxedScratch,
+            satisfied=make_satisfied_sizes(snapshot),
+            runs=RUN_COLUMNS * (len(index.attribute) + 1),
+            tally=TALLY_COLUMNS * len(index.slot) + 1,
+            part_stamp=len(index.part_owner) + 1,
+            candidates=len(index.slot) + 1,
+            **_measure_code(index, snapshot),
+        )
+
+
+class MatchRanker(_Ranker):
+    """Ranking of matches by the weights of their true parts."""
+
+    def rank(self, view: StoreView, reader: Reader, events: Events, k: int, factors: Mapping[str, float]) -> Best:
+        """Return the k best of the slots that the reader finds; `factors` multiply weights, by name of an attribute."""
+        segments = self._update_segments(view)
+
+        def rank_part(part: Events) -> Best:
+            heaps, matches = Heaps.make_empty(part, k), tuple(reader.match(part))
+            for one in segments:
+                scratch = take_scratch(one.sizes)
+                arguments = one.packed.addresses, one.snapshot.addresses, scratch.packed, tuple(part), matches
+                rank_matches(*arguments, _order_factors(factors, one.attribute_ranks), *heaps)
+                release_memory(scratch)
+            return heaps.sort()
+
+        return rank_in_parts(rank_part, events, k)
+
+    def _build_index(self, *arguments: Any) -> MatchIndex:
+        return build_match_index(*arguments)
+
+    def _make_scratch_sizes(self, index: MatchIndex, snapshot: Snapshot) -> Any:
+        predicate_words = len(snapshot.predicates.domain) // 64 + 1
+        code = _measure_code(index, snapshot)
+        return make_sizes(MatchScratch, first_entry=snapshot.domains, truth=predicate_words, **code)
+
+
+def _measure_code(index: RelaxedIndex | MatchIndex, snapshot: Snapshot) -> dict[str, int]:
+    """Return the sizes of the arrays that run the code of parts."""
+    return {"stack": int(np.diff(index.code_start).max(initial=0)) + 1, "registers": snapshot.registers + 1}
 
 
 def _order_factors(factors: Mapping[str, float], ranks: Mapping[str, int]) -> F64:
@@ -128,18 +190,3 @@ def _order_factors(factors: Mapping[str, float], ranks: Mapping[str, int]) -> F6
         if name in ranks:
             factor_by_rank[ranks[name]] = factor
     return factor_by_rank
-
-
-def _make_scratch_sizes(index: RelaxedIndex, snapshot: Snapshot) -> RelaxedScratch:
-    """Return a `RelaxedScratch` with lengths in place of arrays, for `take_scratch`."""
-    sizes: RelaxedScratch = make_sizes(
-        RelaxedScratch,
-        satisfied=make_satisfied_sizes(snapshot),
-        runs=RUN_COLUMNS * (len(index.attribute) + 1),
-        tally=TALLY_COLUMNS * len(index.slot) + 1,
-        part_stamp=len(index.part_owner) + 1,
-        candidates=len(index.slot) + 1,
-        stack=int(np.diff(index.code_start).max(initial=0)) + 1,
-        registers=snapshot.registers + 1,
-    )
-    return sizes

@@ -202,7 +202,8 @@ class TopKRequest(RequestBody):
     relaxed: bool = Field(False, description="Rank by weights, also subscriptions that are true only in part.")
     weights: Weights | None = Field(
         None,
-        description="Weights of the event's attributes, which multiply those of subscriptions; only with `relaxed`.",
+        description="Weights of the event's attributes, which multiply those of subscriptions. With weights, matches "
+        "are ranked by the sum of the weights instead of by their scores.",
     )
     where: Where = None
 

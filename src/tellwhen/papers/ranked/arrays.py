@@ -134,13 +134,20 @@ class ConstraintGraph(NamedTuple):
     in_degree: I32
 
 
+LOW, HIGH, SCORE, RECORD_WORDS = range(4)
+"""Words of a record of `BoxArrays`."""
+
+
 class BoxArrays(NamedTuple):
-    """Boxes of d dimensions by number, for random access: box s has the elements s*d:s*d+d of each array."""
+    """Boxes of d dimensions by number, for random access.
+
+    A box has a record for each dimension, one behind the other: dimension i of box s begins at word 3 * (s * d + i). So
+    a lookup of a box waits for one or two cache lines; with an array each for low, high and score it waits for three.
+    """
 
     structures: I64Matrix  # row i: the packed structure of dimension i
-    low: I64  # |2 0|7 1|...
-    high: I64  # |9 3|7 4|...
-    score: F64  # |.5 .7|.9 .1|...
+    ends: I64  # |2 9 .|0 3 .|7 7 .|1 4 .|...
+    score: F64  # |. . .5|. . .7|. . .9|. . .1|...  the same memory, read as doubles
 
 
 class BoxQueries(NamedTuple):
@@ -149,7 +156,8 @@ class BoxQueries(NamedTuple):
     point: I64  # |4 2|7 7|...      the point of event q is q*d:q*d+d
     weight: F64  # |1. 1.|.5 2.|...  factors of the scores of each dimension
     cursors: I64Matrix  # row i: the cursor of dimension i
-    head: I64  # the number that each cursor returned last, or NOT_BEGUN or ENDED
+    head: I64  # the number that each cursor returned last, or ENDED
+    value: F64  # by dimension: the values to combine
 
 
 class Ranked(NamedTuple):

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Literal
 
+import numba
 import numpy as np
+from numba import types
+from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaError
 
 from tellwhen.errors import ScoreError
 from tellwhen.kernels.arrays import F64, I64
-from tellwhen.papers.ranked.arrays import BoxArrays, BoxQueries, Ranked
+from tellwhen.papers.ranked.arrays import HIGH, LOW, RECORD_WORDS, SCORE, BoxArrays, BoxQueries, Ranked
 from tellwhen.papers.ranked.intervals import FAN_OUT, INITIAL_RESULTS_PER_POINT, ScoredIntervals
 from tellwhen.papers.ranked.kernels.boxes import MAXIMUM, MINIMUM, SUM, find_exact_matches, find_relaxed_matches
 from tellwhen.papers.ranked.order import raise_if_any
 from tellwhen.papers.ranked.sopt_r_tree import SOPTRTree
 
-Combine = Literal["sum", "min", "max"]
-COMBINE_CODES: dict[Combine, int] = {"sum": SUM, "min": MINIMUM, "max": MAXIMUM}
+CombineName = Literal["sum", "min", "max"]
+COMBINE_CODES: dict[CombineName, int] = {"sum": SUM, "min": MINIMUM, "max": MAXIMUM}
 """The kernels' code of each way to combine scores."""
+
+Combine = CombineName | Callable[[F64], float]
+"""How to combine the scores of all dimensions: by name, or a monotone function of them."""
 
 
 class Boxes:
@@ -72,11 +81,13 @@ class Boxes:
         self.dimensions: list[ScoredIntervals] = [
             structure(low[:, i], high[:, i], score[:, i], fan_out=fan_out) for i in range(low.shape[1])
         ]
-        self._flat_boxes = low.ravel(), high.ravel(), score.ravel()
+        records = np.empty((*low.shape, RECORD_WORDS), dtype=np.int64)
+        records[:, :, LOW], records[:, :, HIGH], records[:, :, SCORE] = low, high, score.view(np.int64)
+        self._records = records.ravel()
         self.pulls = 0
 
     def __len__(self) -> int:
-        return len(self._flat_boxes[0]) // len(self.dimensions)
+        return len(self._records) // (RECORD_WORDS * len(self.dimensions))
 
     @property
     def nbytes(self) -> int:
@@ -86,7 +97,7 @@ class Boxes:
     @property
     def row_nbytes(self) -> int:
         """The bytes of the boxes by number, for random access."""
-        return sum(array.nbytes for array in self._flat_boxes)
+        return self._records.nbytes
 
     def top_k(
         self,
@@ -109,7 +120,10 @@ class Boxes:
         relaxed
             Whether one stabbed dimension is enough for a match.
         combine
-            How to combine the scores of the dimensions. Requires `relaxed`.
+            How to combine the scores of the dimensions: "sum", "min", "max", or a function that Numba can compile, from
+            an array with a number for each dimension to a number. The number of a dimension is its score times its
+            weight, or 0 if the event does not stab it. The function must be monotone: if a number grows, the result
+            must not become lower (section 1, note 2). Requires `relaxed`.
         weights
             Factors of the scores of each dimension, not negative, of the shape of `points` or of one row. Requires
             `relaxed`.
@@ -127,15 +141,16 @@ class Boxes:
         count, d = points.shape
         k = min(k, len(self))
         states = [structure.state for structure in self.dimensions]  # keep the arrays alive
-        boxes = BoxArrays(np.stack([packed for _, packed in states]), *self._flat_boxes)
+        boxes = BoxArrays(np.stack([packed for _, packed in states]), self._records, self._records.view(np.float64))
         words = max(structure.cursor_words for structure in self.dimensions)
-        queries = BoxQueries(points.ravel(), weight, np.empty((d, words), np.int64), np.empty(d, np.int64))
+        queries = BoxQueries(points.ravel(), weight, np.empty((d, words), np.int64), np.empty(d, np.int64), np.empty(d))
         size = count * min(k, INITIAL_RESULTS_PER_POINT) + k
         out = Ranked(np.zeros(count + 1, np.int64), np.empty(size, np.int32), np.empty(size, np.float64))
+        code, function = (-1, _compile_function(combine)) if callable(combine) else (COMBINE_CODES[combine], None)
         done, pulls = 0, np.zeros(1, dtype=np.int64)
         while True:
             if relaxed:
-                done = find_relaxed_matches(boxes, queries, k, COMBINE_CODES[combine], out, done, pulls)
+                done = find_relaxed_matches(boxes, queries, k, code, function, out, done, pulls)
             else:
                 done = find_exact_matches(boxes, queries, k, out, done, pulls)
             if done == count:
@@ -159,8 +174,8 @@ class Boxes:
             raise ScoreError(f"points must have the shape (events, {len(self.dimensions)}), found {points.shape}")
         if k < 0:
             raise ScoreError(f"k must not be negative, found {k}")
-        if combine not in COMBINE_CODES:
-            raise ScoreError(f"combine must be one of {', '.join(COMBINE_CODES)}, found {combine}")
+        if not callable(combine) and combine not in COMBINE_CODES:
+            raise ScoreError(f"combine must be a function or one of {', '.join(COMBINE_CODES)}, found {combine}")
         if not relaxed and (combine != "sum" or weights is not None):
             raise ScoreError("`combine` and `weights` require relaxed=True: exact matching has one score")
         if not relaxed and not self.has_one_score:
@@ -171,3 +186,16 @@ class Boxes:
         if not (np.isfinite(weight) & (weight >= 0)).all():
             raise ScoreError("weights must be finite and not negative")
         return points, weight
+
+
+@lru_cache(maxsize=64)
+def _compile_function(function: Callable[[F64], float]) -> Any:
+    """Compile a function of an array to one that a kernel can call; all of them have one type.
+
+    Raise ScoreError if Numba cannot compile it.
+    """
+    compiled = function if isinstance(function, Dispatcher) else numba.njit(function)
+    try:
+        return numba.cfunc(types.float64(types.float64[::1]))(lambda values: compiled(values))
+    except NumbaError as error:
+        raise ScoreError(f"combine must be a function that Numba can compile: {error}") from None

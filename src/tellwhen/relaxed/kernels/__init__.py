@@ -1,1 +1,1 @@
-"""Kernels of relaxed matching: write the code of parts, and rank the slots with a true part."""
+"""Kernels of relaxed matching: write and run the code of parts, and rank slots by the weights of their true parts."""

@@ -9,48 +9,12 @@ from tellwhen.kernels.arrays import Events, Snapshot
 from tellwhen.kernels.best import offer
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.truth import clear_true_predicates, is_true
-from tellwhen.relaxed.arrays import (
-    AND,
-    LOAD,
-    OPERATIONS,
-    STAMP,
-    STORE,
-    SUM,
-    TALLY_COLUMNS,
-    RelaxedIndex,
-    RelaxedScratch,
-)
+from tellwhen.kernels.truth import clear_true_predicates
+from tellwhen.relaxed.arrays import STAMP, SUM, TALLY_COLUMNS, RelaxedIndex, RelaxedScratch
+from tellwhen.relaxed.kernels.code import run_part
 
 RANK, BEGIN, END, RUN_COLUMNS = range(4)
 """Columns of a run of true predicates: the rank of their attribute, and their begin and end in `satisfied.listed`."""
-
-
-@inline
-def is_part_true(index, part, scratch):
-    """Return whether a part is true: run its code over the true predicates."""
-    stack, registers, depth = scratch.stack, scratch.registers, 0
-    for i in range(index.code_start[part], index.code_start[part + 1]):
-        word = index.code[i]
-        if word >= 0:
-            stack[depth] = is_true(scratch.satisfied.truth, word)
-            depth += 1
-            continue
-        kind, operand = (-1 - word) % OPERATIONS, (-1 - word) // OPERATIONS
-        if kind == STORE:
-            depth -= 1
-            registers[operand] = stack[depth]
-        elif kind == LOAD:
-            stack[depth] = registers[operand]
-            depth += 1
-        else:
-            true = 0
-            for k in range(depth - operand, depth):
-                true += stack[k]
-            depth -= operand
-            stack[depth] = true == operand if kind == AND else true > 0
-            depth += 1
-    return stack[0] != 0
 
 
 @inline
@@ -133,7 +97,7 @@ def add_weights(index, predicates, true_count, factor, scratch):
                 part = -1 - posting
                 if part_stamp[part] != part_stamp[-1]:
                     part_stamp[part] = part_stamp[-1]
-                    if is_part_true(index, part, scratch):
+                    if run_part(index, part, scratch.satisfied.truth, scratch):
                         count = add_weight(scratch, index.part_owner[part], times * index.part_weight[part], count)
     return count
 

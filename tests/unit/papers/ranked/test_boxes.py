@@ -16,9 +16,12 @@ def oracle(low, high, score, point, k, relaxed=True, combine="sum", weight=1.0):
     inside = (low <= point) & (point <= high)
     if relaxed:
         value = np.where(inside, (score if score.ndim == 2 else score[:, None]) * weight, 0.0)
-        total = value[:, 0].copy()
-        for column in value.T[1:]:
-            total = {"sum": np.add, "min": np.minimum, "max": np.maximum}[combine](total, column)
+        if callable(combine):
+            total = np.array([combine(row) for row in value])
+        else:
+            total = value[:, 0].copy()
+            for column in value.T[1:]:
+                total = {"sum": np.add, "min": np.minimum, "max": np.maximum}[combine](total, column)
         found = np.flatnonzero(inside.any(axis=1))
     else:
         total, found = score, np.flatnonzero(inside.all(axis=1))
@@ -34,6 +37,24 @@ def check(boxes, given, points, k, weights=None, **how):
         assert (found.number[mine].tolist(), found.score[mine].tolist()) == oracle(
             *given, point, k, weight=weight, **how
         )
+
+
+def find_median(values):
+    """Return the upper median, which is a monotone function and no sum."""
+    return np.sort(values)[len(values) // 2]
+
+
+def multiply_misses(values):
+    """Return the probability that one of independent events happens, if all values are probabilities."""
+    missed = 1.0
+    for value in values:
+        missed *= 1.0 - min(max(value, 0.0), 1.0)
+    return 1.0 - missed
+
+
+def count_whole_parts(values):
+    """Return the whole part of the sum: many subscriptions have the same score."""
+    return np.floor(values.sum())
 
 
 def draw_boxes(rng, count, dimensions, width, scores):
@@ -100,6 +121,32 @@ def test_any_boxes(data):
         check(boxes, given_, points, data.draw(st.integers(0, 16)), combine=combine)
 
 
+@pytest.mark.parametrize("function", [find_median, multiply_misses, count_whole_parts])
+def test_any_monotone_function_combines_scores(function):
+    """Note 2 of the paper."""
+    rng = np.random.default_rng(11)
+    for dimensions in (1, 2, 3, 5):
+        for scores in ("ties", "positive", "any"):
+            low, high, score = draw_boxes(rng, 150, dimensions, 30, scores)
+            each = score((150, dimensions))
+            points = rng.integers(0, 60, (10, dimensions))
+            boxes = Boxes(low, high, each, fan_out=4)
+            for k in (1, 6, 200):
+                check(boxes, (low, high, each), points, k, combine=function)
+                weights = rng.integers(0, 3, points.shape) / 2
+                check(boxes, (low, high, each), points, k, weights, combine=function)
+
+
+def test_the_threshold_of_a_function_stops_early():
+    rng = np.random.default_rng(4)
+    count = 20_000
+    low, high = np.zeros((count, 2), dtype=np.int64), np.full((count, 2), 9, dtype=np.int64)
+    each = np.column_stack([np.arange(count) + rng.random(count)] * 2) / count
+    boxes = Boxes(low, high, each)
+    check(boxes, (low, high, each), np.full((1, 2), 4), 10, combine=find_median)
+    assert boxes.pulls < 100
+
+
 def test_an_unseen_one_of_equal_score_and_lower_number_wins():
     """Number 0 is behind number 1 in both lists, and has the same sum."""
     low, high = np.zeros((3, 2), dtype=np.int64), np.ones((3, 2), dtype=np.int64)
@@ -145,8 +192,10 @@ def test_what_cannot_be_asked_is_refused():
         boxes.top_k(points, 1, weights=np.array([1.0, -1.0]))
     with pytest.raises(tw.ScoreError, match=r"shape \(events, 2\), found \(1, 3\)"):
         boxes.top_k(np.zeros((1, 3), dtype=np.int64), 1)
-    with pytest.raises(tw.ScoreError, match="must be one of sum, min, max, found mean"):
+    with pytest.raises(tw.ScoreError, match="a function or one of sum, min, max, found mean"):
         boxes.top_k(points, 1, combine="mean")
+    with pytest.raises(tw.ScoreError, match="a function that Numba can compile"):
+        boxes.top_k(points, 1, combine=lambda values: open(str(values)))  # noqa: SIM115
     with pytest.raises(tw.ScoreError, match="require relaxed=True"):
         Boxes(low, low, np.ones(2)).top_k(points, 1, relaxed=False, combine="max")
     with pytest.raises(tw.ScoreError, match="a score of subscription 1"):

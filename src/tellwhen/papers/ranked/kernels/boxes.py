@@ -11,97 +11,137 @@ import numpy as np
 from tellwhen.kernels.best import is_better, offer, sort_heap
 from tellwhen.kernels.handover import borrow
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.papers.ranked.arrays import BoxArrays, BoxQueries, Ranked
+from tellwhen.kernels.prefetch import prefetch
+from tellwhen.papers.ranked.arrays import HIGH, LOW, RECORD_WORDS, SCORE, BoxArrays, BoxQueries, Ranked
 from tellwhen.papers.ranked.kernels.cursors import begin_cursor, getnext
+from tellwhen.papers.ranked.kernels.layout import LINE
 
 SUM, MINIMUM, MAXIMUM = range(3)
 """Ways to combine the scores of dimensions."""
 
-NOT_BEGUN, ENDED = -2, -1
-"""Heads that are no numbers: the cursor has returned nothing yet, or it has ended."""
+ENDED = -1
+"""Head of a cursor that has ended."""
 
 
 @inline
-def combine_scores(combine, total, value, i):
-    """Combine the score `value` of dimension i with the combination of the dimensions before it."""
-    if i == 0:
-        return value
-    if combine == SUM:
-        return total + value
-    return min(total, value) if combine == MINIMUM else max(total, value)
+def find_record(number, dimension, dimensions):
+    """Return the first word of a record."""
+    return (number * dimensions + dimension) * RECORD_WORDS
 
 
 @inline
-def compute_total(boxes, queries, event, number, combine, dimensions):
-    """Return the combined score of a subscription. A dimension that the event does not stab has the score 0."""
-    total = 0.0
-    for i in range(dimensions):
-        at, x = number * dimensions + i, queries.point[event * dimensions + i]
-        value = 0.0
-        if boxes.low[at] <= x and x <= boxes.high[at]:
-            value = boxes.score[at] * queries.weight[event * dimensions + i]
-        total = combine_scores(combine, total, value, i)
+def is_stabbed(boxes, queries, event, at, dimension, dimensions):
+    """Return whether the event stabs the interval of a record of this dimension."""
+    x = queries.point[event * dimensions + dimension]
+    return boxes.ends[at + LOW] <= x and x <= boxes.ends[at + HIGH]
+
+
+@inline
+def get_score(boxes, number, dimension, dimensions):
+    """Return the score of a subscription in a dimension."""
+    return boxes.score[find_record(number, dimension, dimensions) + SCORE]
+
+
+@inline
+def prefetch_records(boxes, number, dimensions):
+    """Prefetch the records of a subscription into the cache."""
+    at, end = find_record(number, 0, dimensions), find_record(number + 1, 0, dimensions)
+    while at < end:
+        prefetch(boxes.ends, at)
+        at += LINE
+    prefetch(boxes.ends, end - 1)
+
+
+@inline
+def combine_values(values, combine, function):
+    """Combine the values of all dimensions by a function, or if it is None, as `combine` says."""
+    if function is not None:
+        return function(values)
+    total = values[0]
+    for i in range(1, values.size):
+        if combine == SUM:
+            total += values[i]
+        else:
+            total = min(total, values[i]) if combine == MINIMUM else max(total, values[i])
     return total
 
 
 @inline
-def is_repeated(boxes, queries, event, number, dimension, dimensions):
-    """Return whether the cursor of another dimension has already returned this subscription.
+def compute_total(boxes, queries, event, number, combine, function, dimensions):
+    """Return the combined score of a subscription. A dimension that the event does not stab has the score 0."""
+    for i in range(dimensions):
+        at, value = find_record(number, i, dimensions), 0.0
+        if is_stabbed(boxes, queries, event, at, i, dimensions):
+            value = boxes.score[at + SCORE] * queries.weight[event * dimensions + i]
+        queries.value[i] = value
+    return combine_values(queries.value, combine, function)
 
-    It has if the event stabs the subscription in that dimension and the subscription is not behind the head. So no set
-    of returned subscriptions is needed.
+
+@inline
+def is_repeated(boxes, queries, event, number, dimension, dimensions):
+    """Return whether the cursor of another dimension has returned this subscription before.
+
+    A cursor has returned all stabbed subscriptions before its head, and its head. Of several cursors whose heads are
+    the same subscription, that of the first dimension counts. So no set of returned subscriptions is needed.
     """
     for i in range(dimensions):
-        head = queries.head[i]
-        if i == dimension or head == NOT_BEGUN:
+        at, head = find_record(number, i, dimensions), queries.head[i]
+        if i == dimension or not is_stabbed(boxes, queries, event, at, i, dimensions):
             continue
-        at, x = number * dimensions + i, queries.point[event * dimensions + i]
-        is_stabbed = boxes.low[at] <= x and x <= boxes.high[at]
-        if is_stabbed and (
-            head == ENDED or not is_better(boxes.score[head * dimensions + i], head, boxes.score[at], number)
-        ):
+        if head == ENDED or (head == number and i < dimension):
+            return True
+        if is_better(boxes.score[at + SCORE], number, get_score(boxes, head, i, dimensions), head):
             return True
     return False
 
 
 @inline
-def compute_threshold(boxes, queries, event, combine, dimensions):
+def compute_threshold(boxes, queries, event, combine, function, dimensions):
     """Return the threshold of the Threshold Algorithm for the current heads, and the least number at the threshold.
 
     The threshold is the highest score that a subscription which no cursor has returned can have. In each dimension it
-    has at most the score of the head, or 0 if the event does not stab it. Where it has the score of the head, it comes
-    behind the head, so its number is higher. For a sum, and with weights, the least number is 0, since rounding may
-    hide that a score is lower.
+    has at most the score of the head, or 0 if the event does not stab it, and the combination is monotone. Where it has
+    the score of the head, it comes behind the head, so its number is higher. For a sum or a function, and with weights,
+    the least number is 0, since rounding may hide that a score is lower.
     """
-    threshold, lowest_number = 0.0, np.int64(0)
     for i in range(dimensions):
-        head = queries.head[i]
-        value, least_number = 0.0, np.int64(0)
-        if head >= 0:
-            score = boxes.score[head * dimensions + i]
+        head, value = queries.head[i], 0.0
+        if head != ENDED:
+            score = get_score(boxes, head, i, dimensions)
             if score > 0 or dimensions == 1:
-                weight = queries.weight[event * dimensions + i]
-                value = score * weight
-                least_number = head + 1 if weight == 1 else np.int64(0)
-        if i == 0:
-            threshold, lowest_number = value, least_number
-        elif combine == SUM:
-            threshold += value
-        elif value == threshold:
-            lowest_number = max(lowest_number, least_number) if combine == MINIMUM else min(lowest_number, least_number)
-        elif (value < threshold) == (combine == MINIMUM):
-            threshold, lowest_number = value, least_number
-    if combine == SUM and dimensions > 1:
-        lowest_number = np.int64(0)
-    return threshold, lowest_number
+                value = score * queries.weight[event * dimensions + i]
+        queries.value[i] = value
+    threshold = combine_values(queries.value, combine, function)
+    if function is not None or (combine == SUM and dimensions > 1):
+        return threshold, np.int64(0)
+    return threshold, find_least_number(boxes, queries, event, combine, threshold, dimensions)
+
+
+@inline
+def find_least_number(boxes, queries, event, combine, threshold, dimensions):
+    """Return the least number that an unseen subscription can have whose least or greatest value is the threshold.
+
+    For the minimum it has the value of every head at the threshold, for the maximum that of one of them. The value 0
+    may also be that of a dimension that the event does not stab.
+    """
+    lowest_number = np.int64(0) if combine == MINIMUM else np.int64(len(boxes.ends))
+    for i in range(dimensions):
+        if queries.value[i] != threshold:
+            continue
+        head, least_number = queries.head[i], np.int64(0)
+        if head != ENDED and queries.weight[event * dimensions + i] == 1 and (threshold > 0 or dimensions == 1):
+            least_number = head + 1
+        lowest_number = max(lowest_number, least_number) if combine == MINIMUM else min(lowest_number, least_number)
+    return lowest_number
 
 
 @kernel
-def find_relaxed_matches(boxes, queries, k, combine, out, event, pulls):
+def find_relaxed_matches(boxes, queries, k, combine, function, out, event, pulls):
     """Find the best k subscriptions of each event from `event` on, by the Threshold Algorithm.
 
-    Call each cursor in turn, look up the score of each new subscription, and stop when no unseen one can be among the
-    best k. Adds the number of cursor calls to pulls[0].
+    Call the cursors in rounds, look up the score of each new subscription, and stop when no unseen one can be among the
+    best k. `function` combines the values of all dimensions; if it is None, `combine` says how. Adds the number of
+    cursor calls to pulls[0].
     """
     boxes, queries, out = borrow(boxes, BoxArrays), borrow(queries, BoxQueries), borrow(out, Ranked)
     dimensions = boxes.structures.shape[0]
@@ -113,25 +153,27 @@ def find_relaxed_matches(boxes, queries, k, combine, out, event, pulls):
         size = 0
         scores, numbers = out.score[written : written + k], out.number[written : written + k]
         for i in range(dimensions):
-            queries.head[i] = NOT_BEGUN
+            queries.head[i] = 0  # any number: the cursor has not ended
             begin_cursor(boxes.structures[i], queries.cursors[i], queries.point[q * dimensions + i])
         open_cursors = dimensions if k > 0 else 0
         while open_cursors > 0:
+            # Call all cursors before the lookups, so that the cache misses of the lookups overlap.
             for i in range(dimensions):
-                if queries.head[i] == ENDED:
-                    continue
-                number = getnext(boxes.structures[i], queries.cursors[i])
-                pull_count += 1
-                if number < 0:
-                    queries.head[i] = ENDED
-                    open_cursors -= 1
-                    continue
-                queries.head[i] = number
-                if not is_repeated(boxes, queries, q, number, i, dimensions):
-                    total = compute_total(boxes, queries, q, number, combine, dimensions)
+                if queries.head[i] != ENDED:
+                    number = getnext(boxes.structures[i], queries.cursors[i])
+                    pull_count += 1
+                    queries.head[i] = number if number >= 0 else ENDED
+                    if number >= 0:
+                        prefetch_records(boxes, number, dimensions)
+                    else:
+                        open_cursors -= 1
+            for i in range(dimensions):
+                number = queries.head[i]
+                if number != ENDED and not is_repeated(boxes, queries, q, number, i, dimensions):
+                    total = compute_total(boxes, queries, q, number, combine, function, dimensions)
                     size = offer(scores, numbers, size, total, number)
             if size == k:
-                threshold, lowest_number = compute_threshold(boxes, queries, q, combine, dimensions)
+                threshold, lowest_number = compute_threshold(boxes, queries, q, combine, function, dimensions)
                 worst_score, worst_number = out.score[written], out.number[written]
                 if worst_score > threshold or (worst_score == threshold and worst_number < lowest_number):
                     break
@@ -165,7 +207,7 @@ def find_exact_matches(boxes, queries, k, out, event, pulls):
             if number < 0:
                 break
             if target < 0 or is_better(
-                boxes.score[target * dimensions], target, boxes.score[number * dimensions], number
+                get_score(boxes, target, 0, dimensions), target, get_score(boxes, number, 0, dimensions), number
             ):
                 target, agreement = number, 1
             elif number == target:
@@ -174,7 +216,7 @@ def find_exact_matches(boxes, queries, k, out, event, pulls):
                 continue  # still before the target: the same cursor goes on
             if agreement == dimensions:
                 out.number[written + size] = target
-                out.score[written + size] = boxes.score[target * dimensions]
+                out.score[written + size] = get_score(boxes, target, 0, dimensions)
                 size += 1
                 target, agreement = np.int64(-1), 0
             i = i + 1 if i + 1 < dimensions else 0

@@ -54,3 +54,6 @@ STACK = FRAME * LEVELS_MAX
 """Words of a stack."""
 
 IR_TREE_WORDS = STACKS + PATH_MAX * STACK
+
+LINE = 8
+"""int64 elements in a cache line."""

@@ -11,10 +11,18 @@ from tellwhen.kernels.bits import find_lowest_bit
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.prefetch import prefetch
 from tellwhen.papers.ranked.kernels.containment import WORD, find_next_stabbed, find_stabbed_bits
-from tellwhen.papers.ranked.kernels.layout import BODY, DELTA, FOUND, HEADS, LEVEL, LEVELS_MAX, POINT, STABBED, VISITED
-
-LINE = 8
-"""int64 elements in a cache line."""
+from tellwhen.papers.ranked.kernels.layout import (
+    BODY,
+    DELTA,
+    FOUND,
+    HEADS,
+    LEVEL,
+    LEVELS_MAX,
+    LINE,
+    POINT,
+    STABBED,
+    VISITED,
+)
 
 
 @kernel
@@ -58,6 +66,14 @@ def prefetch_leaf(tree, leaf):
 
 
 @inline
+def take_stabbed(cursor):
+    """Return the position of the first interval in STABBED, and remove the interval."""
+    bits = np.uint64(cursor[STABBED])
+    cursor[STABBED] = np.int64(bits & (bits - np.uint64(1)))
+    return cursor[BODY] + np.int64(find_lowest_bit(bits))
+
+
+@inline
 def walk_to_next(tree, cursor):
     """Return the position of the next interval that contains the point, or -1.
 
@@ -78,8 +94,8 @@ def walk_to_next(tree, cursor):
                 continue
             cursor[LEVEL] = 0
             cursor[BODY] = at
-            cursor[STABBED] = np.int64(bits & (bits - np.uint64(1)))
-            return at + np.int64(find_lowest_bit(bits))
+            cursor[STABBED] = np.int64(bits)
+            return take_stabbed(cursor)
         at = find_next_stabbed(low, high, at, end, point)
         if at == end:
             level += 1
@@ -142,6 +158,8 @@ def begin_r_tree_cursor(tree, cursor, point):
 @inline
 def getnext_in_r_tree(tree, cursor):
     """Return the number of the next interval, of the tree or of its delta, or -1 at the end."""
+    if tree.delta_low.size == 0 and tree.dead.size == 0 and cursor[LEVEL] == 0 and cursor[STABBED] != 0:
+        return np.int64(tree.number[take_stabbed(cursor)])  # the common case, first: it takes half the time
     at, delta_at, size = cursor[HEADS], cursor[DELTA], tree.delta_low.size
     if at == UNKNOWN:
         at = walk_to_next_alive(tree, cursor)
