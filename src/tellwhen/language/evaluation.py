@@ -20,6 +20,7 @@ from tellwhen.language.values import (
     Value,
     find_successor,
     flatten,
+    get_key,
     is_present,
     iter_members,
     normalize_value,
@@ -132,7 +133,7 @@ def is_satisfied_by_value(predicate: Predicate, value: Value) -> bool:
         return like_patterns.is_like(x, *predicate.operand)
     if operator == "NOT LIKE":
         return not like_patterns.is_like(x, *predicate.operand)
-    keys = [_get_key(constant) for constant in predicate.constants]
+    keys = [get_key(constant) for constant in predicate.constants]
     c = keys[0]
     if operator == "=":
         return bool(x == c)
@@ -173,7 +174,7 @@ def is_satisfied_in_interval(predicate: Predicate, interval: Interval) -> bool |
         return is_satisfied_by_some_string(predicate, interval.low_key, interval.high_key)
     # There is a value between any two different ones, unless they are adjacent doubles.
     low, high = interval.low_key, interval.high_key
-    keys = [_get_key(constant) for constant in predicate.constants]
+    keys = [get_key(constant) for constant in predicate.constants]
     c, operator = keys[0], predicate.operator
     if operator == "=":
         return bool(low <= c <= high)
@@ -252,9 +253,3 @@ def is_satisfied_by_some_string(predicate: Predicate, low: str, high: str | None
 def _is_adjacent_double(low: Any, high: Any) -> bool:
     has_double = any(isinstance(e, float) and (not e.is_integer() or abs(e) > limits.INTEGER_MAX) for e in (low, high))
     return has_double and math.nextafter(low, math.inf) == high
-
-
-def _get_key(constant: Any) -> Any:
-    value = normalize_value(constant)
-    assert value is not None
-    return value.key

@@ -81,13 +81,13 @@ class Interval:
         self.low, self.high, self.bounds = low, high, bounds
         self.family: Family = families.pop()
         get_first, get_last = KEYS_OF_ENDS[self.family]
-        self.low_key = get_first(None if low is None else _get_key(low), bounds[0] == "(")
-        self.high_key = get_last(None if high is None else _get_key(high), bounds[1] == ")")
+        self.low_key = get_first(None if low is None else get_key(low), bounds[0] == "(")
+        self.high_key = get_last(None if high is None else get_key(high), bounds[1] == ")")
         """The last key inside, or the first string behind the interval: below 'b' there is no last string."""
         if self.family == "string" and self.high_key is None:
             return
         if self.low_key > self.high_key or (self.family == "string" and self.low_key == self.high_key):
-            raise EventError(f"no value lies in {self!r}: the low end must not exceed the high end")
+            raise EventError(f"no value lies in {bounds[0]}{abbreviate(low)}, {abbreviate(high)}{bounds[1]}")
 
     def __repr__(self) -> str:
         bounds = "" if self.bounds == "[]" else f", {self.bounds!r}"
@@ -121,7 +121,7 @@ def _find_next_number(number: Any) -> Any:
     # From 2**53 to 2**62, an event may have integers between two doubles.
     larger = [math.nextafter(number, math.inf)]
     if math.isfinite(number) and number == int(number):
-        larger.append(_get_key(int(number) + 1))
+        larger.append(get_key(int(number) + 1))
     return min(other for other in larger if other > number)
 
 
@@ -150,7 +150,8 @@ KEYS_OF_ENDS: dict[Family, tuple[Callable[[Any, bool], Any], Callable[[Any, bool
 """By family: functions that return `Interval.low_key` and `Interval.high_key`, given an end and if it is excluded."""
 
 
-def _get_key(value: Any) -> Any:
+def get_key(value: Any) -> Any:
+    """Return the key of a value that belongs to a family."""
     normalized = normalize_value(value)
     assert normalized is not None
     return normalized.key

@@ -87,7 +87,7 @@ NEIGHBOURS = [
 def test_an_excluded_end_is_the_next_number(number, following):
     assert tw.Interval(number, None, "(]") == tw.Interval(following, None)
     assert tw.Interval(None, following, "[)") == tw.Interval(None, number)
-    with pytest.raises(tw.EventError, match="no value lies in Interval"):
+    with pytest.raises(tw.EventError, match="no value lies in"):
         tw.Interval(number, following, "()")
     assert tw.Interval(number, following, "(]").low_key == tw.Interval(number, following, "(]").high_key
 
@@ -130,8 +130,8 @@ def test_excluded_ends_on_both_domains_of_an_attribute(family):
         ((1, "a"), "two numbers, two times or two strings, not 1 and 'a'"),
         ((True, None), "two numbers, two times or two strings"),
         (("\ud800", None), "two numbers, two times or two strings"),
-        ((2, 1), r"no value lies in Interval\(2, 1\)"),
-        ((5, 5, "[)"), r"no value lies in Interval\(5, 5, '\[\)'\)"),
+        ((2, 1), r"no value lies in \[2, 1\]"),
+        ((5, 5, "[)"), r"no value lies in \[5, 5\)"),
         ((math.inf, None, "(]"), "no number is greater than infinity"),
         ((None, "", "[)"), "no value lies in"),
     ],
