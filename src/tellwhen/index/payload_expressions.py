@@ -31,10 +31,13 @@ class ExpressionFilter:
         """Return for each of the slots whether the expression is true of its payload."""
         if not self._columns:
             return np.full(len(slots), self._evaluate(()), dtype=np.bool_)
-        numbers = np.stack([by_slot[slots] for _, by_slot in self._columns.values()], axis=1)
-        distinct, position = np.unique(numbers, axis=0, return_inverse=True)
-        is_true = np.array([self._evaluate(tuple(row)) for row in distinct.tolist()], dtype=np.bool_)
-        return is_true[position.reshape(-1)]  # NumPy 2.0 returns two dimensions
+        combination = np.zeros(len(slots), dtype=np.int64)
+        for values, numbers in self._columns.values():
+            combination = np.unique(combination * len(values) + numbers[slots], return_inverse=True)[1]
+        _, first, position = np.unique(combination, return_index=True, return_inverse=True)
+        examples = np.stack([numbers[slots[first]] for _, numbers in self._columns.values()], axis=1)
+        is_true = np.array([self._evaluate(tuple(row)) for row in examples.tolist()], dtype=np.bool_)
+        return is_true[position]
 
     def _evaluate(self, numbers: tuple[int, ...]) -> bool:
         found = self._is_true.get(numbers)
