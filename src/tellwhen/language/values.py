@@ -78,7 +78,8 @@ class Interval:
                 f"the ends of an Interval must be two numbers, two times or two strings, not {abbreviate(low)} and "
                 f"{abbreviate(high)}"
             )
-        self.low, self.high, self.bounds = low, high, bounds
+        self.low, self.high = low, high
+        self.bounds = ("[" if low is None else bounds[0]) + ("]" if high is None else bounds[1])
         self.family: Family = families.pop()
         get_first, get_last = KEYS_OF_ENDS[self.family]
         self.low_key = get_first(None if low is None else get_key(low), bounds[0] == "(")
