@@ -80,10 +80,10 @@ def expressions(names=NAMES, leaves=12):
 
 @st.composite
 def intervals(draw):
-    family = draw(st.sampled_from(["number", "time"]))
+    family = draw(st.sampled_from(["number", "string", "time"]))
     ends = [draw(constants(family)), draw(constants(family) | st.none())]
     try:
-        return Interval(*ends)
+        return Interval(*ends, draw(st.sampled_from(["[]", "[)", "(]", "()"])))
     except EventError:
         return Interval(ends[0], None)
 

@@ -23,6 +23,7 @@ SPECIAL_VALUES = {
     "$timestamp": dt.datetime.fromisoformat,
     "$interval": lambda ends: tw.Interval(*ends),
     "$nan": lambda _: math.nan,
+    "$event": lambda text: tw.parse(text).to_event(),
 }
 
 

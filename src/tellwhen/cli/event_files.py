@@ -1,4 +1,7 @@
-"""Reading events from files in batches: JSON lines, CSV, Parquet or Arrow."""
+"""Reading events from files in batches: JSON lines, CSV, Parquet or Arrow.
+
+A line of JSON may also be text such as `"price < 500 AND city <> 'Rome'"`, the event that the predicates describe.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,7 @@ from tellwhen.cli.file_formats import (
 from tellwhen.errors import EventError, FormatError
 from tellwhen.index.subscriptions import Rejected
 from tellwhen.kernels.arrays import I64
+from tellwhen.language import parse
 from tellwhen.language.values import flatten
 
 BLOCK_BYTES = 1 << 22
@@ -195,7 +199,7 @@ def _parse_lines(path: str, first: int, block: bytes, quarantine: Quarantine, id
     for number, line in enumerate(block.split(b"\n"), first):
         if line.strip():
             try:
-                event = parse_json_object(path, number + 1, line)
+                event = _parse_event(path, number + 1, line)
                 if id_name is not None and event.get(id_name) is None and flatten(event).get(id_name) is None:
                     raise EventError(f"{path}, line {number + 1}: {_describe_missing_id(id_name)}")
                 events.append(event)
@@ -205,6 +209,16 @@ def _parse_lines(path: str, first: int, block: bytes, quarantine: Quarantine, id
                     raise
                 quarantine.append(Rejected(None, line.decode(errors="replace").strip(), None, str(error)))
     return EventBatch(events, np.array(numbers, dtype=np.int64))
+
+
+def _parse_event(path: str, line_number: int, line: bytes) -> dict[str, Any]:
+    """Return the event in a line: a JSON object, or a JSON string of predicates joined by AND."""
+    if not line.lstrip().startswith(b'"'):
+        return parse_json_object(path, line_number, line)
+    try:
+        return parse(json.loads(line)).to_event()
+    except (ValueError, EventError) as error:
+        raise EventError(f"{path}, line {line_number}: {error}") from None
 
 
 def _describe_missing_id(id_name: str) -> str:

@@ -14,8 +14,9 @@ from tellwhen.compile.scores import parse_score, parse_weights
 from tellwhen.engines.shared.top_k import validate_k
 from tellwhen.errors import ArgumentError, EventError, ExpressionError, IdError, ScoreError, TellwhenError, abbreviate
 from tellwhen.index.ids import validate_id, validate_missing
-from tellwhen.index.payloads import encode_payload, validate_where
+from tellwhen.index.payloads import Where, encode_payload, validate_where
 from tellwhen.index.subscriptions import Rejected, Subscription, iter_subscriptions, read_subscription
+from tellwhen.language.ast import Expr
 from tellwhen.language.reading import read_expression
 
 Id = str | int
@@ -241,18 +242,16 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
 
     # Events
 
-    def publish(
-        self, event: Mapping[str, Any], *, where: Mapping[str, Any] | None = None, payload: bool = False
-    ) -> Any:
+    def publish(self, event: Mapping[str, Any] | str, *, where: Where = None, payload: bool = False) -> Any:
         """Match an event, and send its matches to all listeners.
 
         Parameters
         ----------
-        event : mapping of str to value
-            The attributes of the event, with values that JSON can represent.
-        where : mapping, optional
-            Match only subscriptions whose payloads have these values: by key a value, or a list of values of which the
-            payload must have one.
+        event : mapping of str to value, or str
+            The attributes of the event, with values that JSON can represent; or predicates joined by AND, as text.
+        where : str, Expr or mapping, optional
+            Match only subscriptions whose payloads satisfy this expression. A mapping asks for values: by key a value,
+            or a list of values of which the payload must have one.
         payload : bool
             Deprecated: use `publish_with_payloads`.
 
@@ -270,7 +269,7 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
             return deprecated_members.publish_with_payload_argument(self, event, where)
         return self._send(_build_match_call("/v1/publish", event, where, _read_matches))
 
-    def publish_with_payloads(self, event: Mapping[str, Any], *, where: Mapping[str, Any] | None = None) -> Any:
+    def publish_with_payloads(self, event: Mapping[str, Any] | str, *, where: Where = None) -> Any:
         """Match an event, send its matches to all listeners, and return the payloads, too.
 
         Parameters
@@ -290,7 +289,7 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
         """
         return self._send(_build_match_call("/v1/publish", event, where, _read_payloads))
 
-    def match(self, event: Mapping[str, Any], *, where: Mapping[str, Any] | None = None, payload: bool = False) -> Any:
+    def match(self, event: Mapping[str, Any] | str, *, where: Where = None, payload: bool = False) -> Any:
         """Match an event without sending its matches to listeners.
 
         Parameters
@@ -314,7 +313,7 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
             return deprecated_members.match_with_payload_argument(self, event, where)
         return self._send(_build_match_call("/v1/match", event, where, _read_matches))
 
-    def match_with_payloads(self, event: Mapping[str, Any], *, where: Mapping[str, Any] | None = None) -> Any:
+    def match_with_payloads(self, event: Mapping[str, Any] | str, *, where: Where = None) -> Any:
         """Match an event without sending its matches to listeners, and return the payloads, too.
 
         Parameters
@@ -334,7 +333,7 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
         """
         return self._send(_build_match_call("/v1/match", event, where, _read_payloads))
 
-    def count(self, event: Mapping[str, Any], *, where: Mapping[str, Any] | None = None) -> Any:
+    def count(self, event: Mapping[str, Any] | str, *, where: Where = None) -> Any:
         """Count the subscriptions that match an event, without sending the matches to listeners.
 
         Parameters
@@ -347,17 +346,17 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
         int
             The number of matching subscriptions.
         """
-        body = {"event": _validate_event(event), "where": validate_where(where), "limit": 0}
+        body = {"event": _validate_event(event), "where": _encode_where(where), "limit": 0}
         return self._send(Call("POST", "/v1/match", body, convert=lambda answer: answer["count"]))
 
-    def publish_many(self, events: Iterable[Mapping[str, Any]], *, where: Mapping[str, Any] | None = None) -> Any:
+    def publish_many(self, events: Iterable[Mapping[str, Any]], *, where: Where = None) -> Any:
         """Match many events, and send their matches to all listeners.
 
         Parameters
         ----------
         events : iterable of mapping
             The events.
-        where : mapping, optional
+        where : str, Expr or mapping, optional
             As in `publish`.
 
         Returns
@@ -365,17 +364,17 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
         list of list of id
             For each event, the ids of the matching subscriptions.
         """
-        body = {"events": [_validate_event(event) for event in events], "where": validate_where(where)}
+        body = {"events": [_validate_event(event) for event in events], "where": _encode_where(where)}
         return self._send(Call("POST", "/v1/publish/many", body, convert=lambda answer: answer["matches"]))
 
     def top_k(
         self,
-        event: Mapping[str, Any],
+        event: Mapping[str, Any] | str,
         k: int = 10,
         *,
         relaxed: bool = False,
         weights: Mapping[str, float] | None = None,
-        where: Mapping[str, Any] | None = None,
+        where: Where = None,
     ) -> Any:
         """Return the k subscriptions with the highest scores among those that match an event.
 
@@ -397,7 +396,7 @@ class ClientMethods(deprecated_members.DeprecatedMembers, ABC):
         """
         body = {
             "event": _validate_event(event), "k": validate_k(k), "relaxed": relaxed, "weights": parse_weights(weights),
-            "where": validate_where(where),
+            "where": _encode_where(where),
         }  # fmt: skip
         return self._send(Call("POST", "/v1/top-k", body, convert=_read_scores))
 
@@ -601,10 +600,8 @@ def _build_add_valid_call(rows: Iterable[Any], replace: bool) -> Call:
     return Call("POST", "/v1/subscriptions", body, convert=lambda answer: rejected + _read_rejected(answer))
 
 
-def _build_match_call(
-    path: str, event: Mapping[str, Any], where: Mapping[str, Any] | None, convert: Callable[[Any], Any]
-) -> Call:
-    body = {"event": _validate_event(event), "where": validate_where(where), "payload": convert is _read_payloads}
+def _build_match_call(path: str, event: Mapping[str, Any] | str, where: Where, convert: Callable[[Any], Any]) -> Call:
+    body = {"event": _validate_event(event), "where": _encode_where(where), "payload": convert is _read_payloads}
     return Call("POST", path, body, convert=convert)
 
 
@@ -670,13 +667,20 @@ def _format_expression(expression: Any) -> str | Mapping[str, Any]:
     return expression if isinstance(expression, str | Mapping) else read_expression(expression)[1]
 
 
-def _validate_event(event: Mapping[str, Any]) -> dict[str, Any]:
+def _validate_event(event: Mapping[str, Any] | str) -> dict[str, Any] | str:
+    if isinstance(event, str):  # predicates joined by AND
+        return event
     if not isinstance(event, Mapping):
         raise EventError(f"an event is a mapping from attribute names to values, not {abbreviate(event)}")
     for name in event:
         if not isinstance(name, str):
             raise EventError(f"the name of an attribute is a string, not {abbreviate(name)}")
     return dict(event)
+
+
+def _encode_where(where: Where) -> Mapping[str, Any] | str | None:
+    conditions = validate_where(where)
+    return str(conditions) if isinstance(conditions, Expr) else conditions
 
 
 # Answers

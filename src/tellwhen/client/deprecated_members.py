@@ -13,6 +13,7 @@ from tellwhen.index.subscriptions import Subscription
 
 if TYPE_CHECKING:
     from tellwhen.client.calls import ClientMethods, Id
+    from tellwhen.index.payloads import Where
 
 
 def _get_dict(client: Any, id: Id) -> Any:
@@ -56,17 +57,13 @@ def add_many_with_errors_argument(client: ClientMethods, subscriptions: Any, rep
     return client.add_valid(subscriptions, replace=replace)
 
 
-def publish_with_payload_argument(
-    client: ClientMethods, event: Mapping[str, Any], where: Mapping[str, Any] | None
-) -> Any:
+def publish_with_payload_argument(client: ClientMethods, event: Mapping[str, Any] | str, where: Where) -> Any:
     """Carry out `publish(payload=True)`."""
     warn_deprecated("Client.publish(payload=True)", "Client.publish_with_payloads()", stacklevel=3)
     return client.publish_with_payloads(event, where=where)
 
 
-def match_with_payload_argument(
-    client: ClientMethods, event: Mapping[str, Any], where: Mapping[str, Any] | None
-) -> Any:
+def match_with_payload_argument(client: ClientMethods, event: Mapping[str, Any] | str, where: Where) -> Any:
     """Carry out `match(payload=True)`."""
     warn_deprecated("Client.match(payload=True)", "Client.match_with_payloads()", stacklevel=3)
     return client.match_with_payloads(event, where=where)

@@ -265,12 +265,3 @@ def spread_labels(count: int) -> I64:
     """Return evenly spaced labels for `count` constants."""
     step = min(STRIDE, 2 * EDGE // (count + 1))
     return (np.arange(count, dtype=np.int64) - count // 2) * step
-
-
-def find_successor(prefix: str) -> str | None:
-    """Return the least string greater than all strings with this prefix, or None if there is no such string."""
-    for i in range(len(prefix) - 1, -1, -1):
-        code = ord(prefix[i])
-        if code < 0x10FFFF:
-            return prefix[:i] + chr(0xE000 if code == 0xD7FF else code + 1)
-    return None

@@ -12,11 +12,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tellwhen.compile.attributes import LABELLED_KINDS, Attributes
-from tellwhen.compile.dictionary import find_successor
 from tellwhen.compile.domains import complement
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
 from tellwhen.language.literals import format_constant, format_name
 from tellwhen.language.terms import is_condition, is_lacks_call
+from tellwhen.language.values import find_successor
 
 Intervals = list[tuple[int, int]]
 

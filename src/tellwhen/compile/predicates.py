@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tellwhen.compile.attributes import Attribute, Attributes
-from tellwhen.compile.dictionary import LabelMoves, find_successor
+from tellwhen.compile.dictionary import LabelMoves
 from tellwhen.compile.domains import complement, to_float_point, to_int_point
 from tellwhen.compile.like_shapes import LikeShape, classify_like, escape_regex
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
 from tellwhen.language.ast import LIKE_OPERATORS, Predicate
 from tellwhen.language.schema import Schema
 from tellwhen.language.times import to_microseconds
-from tellwhen.language.values import can_be_float, can_be_int
+from tellwhen.language.values import can_be_float, can_be_int, find_successor
 
 Intervals = list[tuple[int, int]]
 UNSATISFIABLE = -1

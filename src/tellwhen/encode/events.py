@@ -269,6 +269,8 @@ def find_points(attribute: Attribute, value: Value) -> list[tuple[int, int]]:
 
 def find_interval_points(attribute: Attribute, interval: Interval) -> list[tuple[int, int, int]]:
     """Return (domain, low, high) of an interval for every domain that the attribute has for its family."""
+    if interval.family == "string":
+        return _find_string_interval_points(attribute, interval)
     domains: list[tuple[int, Callable[[Any], int]]] = (
         [(attribute.int, to_int_point), (attribute.float, to_float_point)]
         if interval.family == "number"
@@ -283,6 +285,23 @@ def find_interval_points(attribute: Attribute, interval: Interval) -> list[tuple
         for domain, point in domains
         if domain >= 0
     ]
+
+
+def _find_string_interval_points(attribute: Attribute, interval: Interval) -> list[tuple[int, int, int]]:
+    """Return (domain, low, high) of an interval of strings; nothing for a suffix or a pattern, which are undefined."""
+    string = attribute.string
+    if string is None:
+        return []
+    low, high = string.get_point(interval.low_key), HIGHEST
+    behind = interval.high_key
+    if behind is not None:
+        if behind.endswith("\0"):  # the last string inside has one NUL less
+            high = string.get_point(behind[:-1])
+        else:
+            # Below a constant lies the gap before its label. Any other string has the same point as those next to it.
+            point = string.get_point(behind)
+            high = point - (point != string.get_point(behind + "\0"))
+    return [(string.domain, low, high)]
 
 
 def is_family_compared(attribute: Attribute, member: Any) -> bool:

@@ -11,6 +11,7 @@ from tellwhen.index.ids import Id
 
 if TYPE_CHECKING:
     from tellwhen.index.index import Index
+    from tellwhen.index.payloads import Where
 
 
 class DeprecatedMembers:
@@ -65,16 +66,14 @@ def add_many_with_errors_argument(index: Index, subscriptions: Any, replace: boo
 
 
 def match_with_payload_argument(
-    index: Index, event: Mapping[str, Any], where: Mapping[str, Any] | None, payload: bool | Sequence[str]
+    index: Index, event: Mapping[str, Any], where: Where, payload: bool | Sequence[str]
 ) -> Any:
     """Carry out `match(payload=...)`."""
     warn_deprecated("Index.match(payload=...)", "Index.match_with_payloads()", stacklevel=3)
     return index.match_with_payloads(event, where=where, fields=None if isinstance(payload, bool) else payload)
 
 
-def count_with_by_argument(
-    index: Index, events: Any, by: str, where: Mapping[str, Any] | None, threads: int | None
-) -> Any:
+def count_with_by_argument(index: Index, events: Any, by: str, where: Where, threads: int | None) -> Any:
     """Carry out `count_many(by="subscription")`."""
     if by != "subscription":
         raise ArgumentError(f"by must be 'event' or 'subscription', not {abbreviate(by)}")

@@ -397,9 +397,9 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         ----------
         event : mapping of str to value
             The attributes of the event.
-        where : mapping, optional
-            Match only subscriptions whose payloads have these values: by key a value, or a list of values of which the
-            payload must have one.
+        where : str, Expr or mapping, optional
+            Match only subscriptions whose payloads satisfy this expression. A mapping asks for values: by key a value,
+            or a list of values of which the payload must have one.
         payload : bool or sequence of str
             Deprecated: use `match_with_payloads`.
 
@@ -421,6 +421,8 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
         ['a', 'b']
         >>> index.match({"x": 5}, where={"tenant": 8})
         ['b']
+        >>> index.match({"x": 5}, where="tenant BETWEEN 1 AND 7")
+        ['a']
         """
         if payload is not False:
             return deprecated_members.match_with_payload_argument(self, event, where, payload)
@@ -486,7 +488,7 @@ class Index(deprecated_members.DeprecatedMembers, Mapping[Id, Expr]):
             attribute or a single map column.
         event_id : str, optional
             An attribute whose value identifies events in the result; by default the position does.
-        where : mapping, optional
+        where : str, Expr or mapping, optional
             As in `match`.
         payload : bool or sequence of str, default False
             True adds a column `payload` of JSON to the result, a list of keys a column for each key. The values of a

@@ -21,14 +21,18 @@ from tellwhen.containers.growing import Growing
 from tellwhen.containers.texts import Texts
 from tellwhen.engines.base import Reader
 from tellwhen.errors import ArgumentError, PayloadError, abbreviate, find_similar
+from tellwhen.index.payload_expressions import ABSENT, ExpressionFilter
 from tellwhen.kernels.arrays import I32, Events, Matches
+from tellwhen.language.ast import Expr
+from tellwhen.language.computation import iter_input_names
+from tellwhen.language.reading import read_expression
 
 log = logging.getLogger("tellwhen.index.payloads")
 
 Payload = Mapping[str, Any]
 
-Where = Mapping[str, Any] | None
-"""Conditions on payloads: by key a value, or a list of values of which the payload must have one."""
+Where = Mapping[str, Any] | str | Expr | None
+"""Conditions on payloads: an expression, or by key a value, or a list of values of which the payload must have one."""
 
 LOGGED_NAMES_MAX = 100
 """Log at most 100 different names that no payload has."""
@@ -38,9 +42,6 @@ PAYLOAD_BYTES_MAX = 1 << 20
 
 PAYLOAD_DEPTH_MAX = 64
 """A payload has at most 64 levels of nesting."""
-
-ABSENT = 0
-"""The number of None, the value of a payload that lacks the key."""
 
 
 # Payloads from users
@@ -249,8 +250,10 @@ class PayloadColumns:
             self._named_slots = slot_count
         return name in self._names
 
-    def build_filter(self, where: Mapping[str, Any], slot_count: int) -> PayloadFilter:
+    def build_filter(self, where: Mapping[str, Any] | Expr, slot_count: int) -> SlotFilter:
         """Return a filter of the slots whose payloads satisfy `where`."""
+        if isinstance(where, Expr):
+            return self._build_expression_filter(where, slot_count)
         tests = []
         for name, condition in where.items():
             column = self._get_column(name, slot_count)
@@ -267,6 +270,21 @@ class PayloadColumns:
                 self._warn_once(name, f" = {abbreviate(values[0])}", column.values[-1])
             tests.append((column.numbers.data, np.array(numbers, dtype=np.int32)))
         return PayloadFilter(tests)
+
+    def _build_expression_filter(self, expression: Expr, slot_count: int) -> ExpressionFilter:
+        columns: dict[str, _Column] = {}
+        for path in dict.fromkeys(
+            name for predicate in expression.predicates() for name in iter_input_names(predicate.attribute)
+        ):
+            # `bid.max` is a key of the payload, or a member of the object of the key `bid`.
+            keys = [path[:end] for end, sign in enumerate(path) if sign == "."] + [path]
+            found = {key: column for key in keys if (column := self._get_column(key, slot_count)) is not None}
+            if not found:
+                self._warn_once(path, "")
+            columns |= found
+        return ExpressionFilter(
+            expression, {key: (column.values, column.numbers.data) for key, column in columns.items()}
+        )
 
     def _warn_once(self, name: str, value: str, example: Any = None) -> None:
         """Log a name, or a value of it, that no payload has: it may be a mistake."""
@@ -305,10 +323,14 @@ class PayloadColumns:
 # Filters
 
 
-def validate_where(where: Any) -> Mapping[str, Any] | None:
-    """Return the conditions, None if there are none; raise ArgumentError if they are not a mapping of names."""
+def validate_where(where: Any) -> Mapping[str, Any] | Expr | None:
+    """Return the conditions, None if there are none; raise an error if they are no expression and no mapping."""
+    if isinstance(where, str | Expr) or hasattr(where, "as_predicate"):  # also a column
+        return read_expression(where)[0]
     if where is not None and (not isinstance(where, Mapping) or not all(isinstance(name, str) for name in where)):
-        raise ArgumentError(f"where must be a mapping from names in payloads to values, not {abbreviate(where)}")
+        raise ArgumentError(
+            f"where must be an expression, or a mapping from names in payloads to values, not {abbreviate(where)}"
+        )
     return where or None
 
 
@@ -335,10 +357,13 @@ class PayloadFilter:
         return mask
 
 
+SlotFilter = PayloadFilter | ExpressionFilter
+
+
 class FilteredReader(Reader):
     """A reader that finds only the slots that pass a filter."""
 
-    def __init__(self, reader: Reader, payload_filter: PayloadFilter) -> None:
+    def __init__(self, reader: Reader, payload_filter: SlotFilter) -> None:
         self._reader, self.filter = reader, payload_filter
 
     def match(self, events: Events) -> Matches:

@@ -27,7 +27,7 @@ from tellwhen.index.maintenance.compaction import Compaction
 from tellwhen.index.maintenance.memory_limit import MemoryLimit
 from tellwhen.index.maintenance.upkeep import ShardUpkeep, make_engine_upkeep
 from tellwhen.index.mismatches import Mismatches
-from tellwhen.index.payloads import FilteredReader, PayloadFilter, Where, validate_where
+from tellwhen.index.payloads import FilteredReader, SlotFilter, Where, validate_where
 from tellwhen.index.shard import Shard, ShardMark
 from tellwhen.index.slots import SlotsById, make_unknown_id_error
 from tellwhen.kernels.arrays import I32
@@ -81,7 +81,7 @@ class State(NamedTuple):
         payload_filter = self.make_filter(where)
         return self.reader if payload_filter is None else FilteredReader(self.reader, payload_filter)
 
-    def make_filter(self, where: Where) -> PayloadFilter | None:
+    def make_filter(self, where: Where) -> SlotFilter | None:
         """Return a filter of the slots whose payloads satisfy `where`; None if there are no conditions."""
         conditions = validate_where(where)
         return None if conditions is None else self.shard.payload_columns.build_filter(conditions, self.slot_count)

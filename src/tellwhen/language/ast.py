@@ -68,6 +68,31 @@ class Expr:
 
         return explain_expression(self, event)
 
+    def to_event(self) -> dict[str, Any]:
+        """Return the event that a conjunction of predicates describes.
+
+        A subscription matches such an event if each of its predicates has a value in common with the event. The value
+        of an attribute is an interval, or a list of intervals and values.
+
+        Raises
+        ------
+        EventError
+            If the expression is more than a conjunction of predicates, or no value satisfies all of them.
+
+        Examples
+        --------
+        >>> import tellwhen as tw
+        >>> event = tw.parse("price < 500 AND city <> 'Rome' AND item IN ('bike', 'ebike')").to_event()
+        >>> event["price"], event["item"]
+        (Interval(None, 500, '[)'), ['bike', 'ebike'])
+        >>> index = tw.Index().add("a", "price BETWEEN 400 AND 600").add("b", "city = 'Rome'").add("c", "city > 'Rome'")
+        >>> index.match(event)
+        ['a', 'c']
+        """
+        from tellwhen.language.event_expressions import build_event
+
+        return build_event(self)
+
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form of the expression: dicts, lists and scalars."""
         from tellwhen.language.json import to_json

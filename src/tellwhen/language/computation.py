@@ -102,7 +102,10 @@ def _compute_length(term: Call, event: Mapping[str, Any]) -> list[Value]:
     """Return the number of members of a list, or of characters of a string."""
     (arg,) = term.args
     if isinstance(arg, Name) and is_list_like(event.get(arg.name)):
-        return [Value("number", sum(not is_missing(member) for member in event[arg.name]))]
+        members = event[arg.name]
+        if any(isinstance(member, Interval) for member in members):
+            return []  # nobody knows how many values there are
+        return [Value("number", sum(not is_missing(member) for member in members))]
     return apply_function("length", [compute_values(arg, event)])
 
 

@@ -12,10 +12,19 @@ from typing import Any
 
 from tellwhen.language import like_patterns, limits
 from tellwhen.language import regex as patterns
-from tellwhen.language.ast import And, Connective, Expr, Has, Not, Or, Predicate, Truth, Xnor, Xor
+from tellwhen.language.ast import LIKE_OPERATORS, And, Connective, Expr, Has, Not, Or, Predicate, Truth, Xnor, Xor
 from tellwhen.language.computation import compute_value, get_term
 from tellwhen.language.terms import is_computed
-from tellwhen.language.values import Interval, Value, flatten, is_present, iter_members, normalize_value
+from tellwhen.language.values import (
+    Interval,
+    Value,
+    find_successor,
+    flatten,
+    get_key,
+    is_present,
+    iter_members,
+    normalize_value,
+)
 
 
 def evaluate_expression(expr: Expr, event: Mapping[str, Any]) -> bool | None:
@@ -96,7 +105,9 @@ def evaluate_predicate(predicate: Predicate, value: Any) -> bool | None:
     for member in iter_members(value):
         if isinstance(member, Interval):
             if member.family == predicate.family:
-                results.append(is_satisfied_in_interval(predicate, member))
+                is_satisfied = is_satisfied_in_interval(predicate, member)
+                if is_satisfied is not None:
+                    results.append(is_satisfied)
             continue
         normalized = normalize_value(member)
         if normalized is not None and normalized.family == predicate.family:
@@ -122,7 +133,7 @@ def is_satisfied_by_value(predicate: Predicate, value: Value) -> bool:
         return like_patterns.is_like(x, *predicate.operand)
     if operator == "NOT LIKE":
         return not like_patterns.is_like(x, *predicate.operand)
-    keys = [_get_key(constant) for constant in predicate.constants]
+    keys = [get_key(constant) for constant in predicate.constants]
     c = keys[0]
     if operator == "=":
         return bool(x == c)
@@ -154,13 +165,16 @@ def is_satisfied_by_value(predicate: Predicate, value: Value) -> bool:
     return patterns.has_match(c, x)
 
 
-def is_satisfied_in_interval(predicate: Predicate, interval: Interval) -> bool:
+def is_satisfied_in_interval(predicate: Predicate, interval: Interval) -> bool | None:
     """Return whether some value in an interval satisfies a predicate of the same family.
 
-    There is a value between any two different ones, unless they are adjacent doubles.
+    Return None for an interval of strings and a pattern that is neither a prefix nor a whole string.
     """
+    if interval.family == "string":
+        return is_satisfied_by_some_string(predicate, interval.low_key, interval.high_key)
+    # There is a value between any two different ones, unless they are adjacent doubles.
     low, high = interval.low_key, interval.high_key
-    keys = [_get_key(constant) for constant in predicate.constants]
+    keys = [get_key(constant) for constant in predicate.constants]
     c, operator = keys[0], predicate.operator
     if operator == "=":
         return bool(low <= c <= high)
@@ -184,12 +198,58 @@ def is_satisfied_in_interval(predicate: Predicate, interval: Interval) -> bool:
     return bool(c > keys[1] or low < c or high > keys[1])
 
 
+def is_satisfied_by_some_string(predicate: Predicate, low: str, high: str | None) -> bool | None:
+    """Return whether some string from `low` on and less than `high` satisfies a predicate; None for most patterns.
+
+    A `high` of None stands for no limit. The next string after c has one NUL more, so it is no constant.
+    """
+
+    def contains_some(first: str, behind: str | None) -> bool:
+        """Return whether a string from `first` on and less than `behind` is in the interval."""
+        start = max(low, first)
+        return (behind is None or start < behind) and (high is None or start < high)
+
+    operator: str = predicate.operator
+    keys: tuple[Any, ...] = predicate.constants
+    if operator in LIKE_OPERATORS:
+        shape = like_patterns.find_prefix(*predicate.operand)
+        if shape is None:
+            return None
+        c, has_rest = shape
+        if not has_rest:
+            operator, keys = ("=" if operator == "LIKE" else "<>"), (c,)
+        elif operator == "NOT LIKE":  # the prefixed strings are an interval: is there one before or behind it?
+            behind = find_successor(c)
+            return contains_some("", c) or (behind is not None and contains_some(behind, None))
+        else:
+            operator = "STARTS WITH"
+    else:
+        c = keys[0]
+    if operator == "STARTS WITH":
+        return contains_some(c, find_successor(c))
+    if operator == "=":
+        return contains_some(c, c + "\0")
+    if operator == "<>":
+        return contains_some("", c) or contains_some(c + "\0", None)
+    if operator == "<":
+        return contains_some("", c)
+    if operator == "<=":
+        return contains_some("", c + "\0")
+    if operator == ">":
+        return contains_some(c + "\0", None)
+    if operator == ">=":
+        return contains_some(c, None)
+    if operator == "IN":
+        return any(contains_some(key, key + "\0") for key in keys)
+    if operator == "NOT IN":  # all strings of the interval are constants only if it has a single one
+        return low not in keys or high != low + "\0"
+    if operator == "BETWEEN":
+        return contains_some(c, keys[1] + "\0")
+    if operator == "NOT BETWEEN":
+        return c > keys[1] or contains_some("", c) or contains_some(keys[1] + "\0", None)
+    return None  # ENDS WITH, CONTAINS, MATCHES
+
+
 def _is_adjacent_double(low: Any, high: Any) -> bool:
     has_double = any(isinstance(e, float) and (not e.is_integer() or abs(e) > limits.INTEGER_MAX) for e in (low, high))
     return has_double and math.nextafter(low, math.inf) == high
-
-
-def _get_key(constant: Any) -> Any:
-    value = normalize_value(constant)
-    assert value is not None
-    return value.key

@@ -87,6 +87,18 @@ def _format_network(term: Term, operator: str, operand: Any) -> str | None:
     return None if others else f"{term.args[0].text} {operator[: -len('BETWEEN')]}IN CIDR '{network}'"
 
 
+def _format_interval(interval: Interval) -> str:
+    """Return text such as `from 1 to 5`, or `above 1 and at most 5` if an end is excluded."""
+    low, high = ("" if end is None else format_value(end) for end in (interval.low, interval.high))
+    if low and high and interval.bounds == "[]":
+        return f"from {low} to {high}"
+    parts = [
+        ("at least " if interval.bounds[0] == "[" else "above ") + low if low else "",
+        ("at most " if interval.bounds[1] == "]" else "below ") + high if high else "",
+    ]
+    return " and ".join(filter(None, parts))
+
+
 def format_value(value: Any, length: int = 60) -> str:
     """Return the value of an event's attribute as text of at most `length` characters."""
     if is_missing(value):
@@ -96,8 +108,7 @@ def format_value(value: Any, length: int = 60) -> str:
         members = islice(value, length // 2)
         text = f"[{', '.join('NULL' if is_missing(m) else format_value(m, length) for m in members)}]"
     elif isinstance(value, Interval):
-        low, high = ("" if end is None else format_value(end) for end in (value.low, value.high))
-        text = f"from {low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"
+        text = _format_interval(value)
     elif isinstance(value, dt.date | np.datetime64):
         text = format_time(value)
     else:

@@ -36,6 +36,17 @@ def parse_pattern(pattern: str, escape: str | None) -> list[str | Wildcard]:
     return tokens
 
 
+def find_prefix(pattern: str, escape: str | None) -> tuple[str, bool] | None:
+    """Return the text of a pattern, and whether other characters may follow it; None if a wildcard comes before text.
+
+    The pattern is literal text, with nothing but `%` behind it.
+    """
+    tokens = parse_pattern(pattern, escape)
+    text = "".join(token for token in tokens if isinstance(token, str))
+    is_prefix = all(token is Wildcard.ANY for token in tokens[len(text) :])
+    return (text, len(tokens) > len(text)) if is_prefix else None
+
+
 def is_like(text: str, pattern: str, escape: str | None) -> bool:
     """Return whether the whole text matches a LIKE pattern.
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -32,64 +32,127 @@ class Value(NamedTuple):
     key: Any
 
 
-class Interval:
-    """All numbers or all times from `low` to `high`, both included. None is an open end.
+Bounds = Literal["[]", "[)", "(]", "()"]
 
-    An attribute of an event may have an Interval as its value. A predicate on it is true if *some* value in the
-    interval satisfies it.
+
+class Interval:
+    """All numbers, all times or all strings from `low` to `high`. None stands for no limit.
+
+    An attribute of an event may have an Interval as its value, or a list of Intervals and values. A predicate on it is
+    true if *some* value in the interval satisfies it.
 
     Parameters
     ----------
     low, high
-        Two numbers or two times; one of them may be None.
+        Two numbers, two times or two strings; one of them may be None.
+    bounds : {"[]", "[)", "(]", "()"}, default "[]"
+        Which ends belong to the interval: a square bracket includes an end, a round one excludes it.
 
     Raises
     ------
     EventError
-        If both ends are None, or differ in family, or `low` is greater than `high`.
+        If both ends are None or differ in family, or if no value lies between them.
 
     Examples
     --------
     >>> import tellwhen as tw
     >>> tw.parse("price < 15").evaluate({"price": tw.Interval(10, 20)})
     True
-    >>> tw.parse("price < 15").evaluate({"price": tw.Interval(16, None)})
+    >>> tw.parse("price < 15").evaluate({"price": tw.Interval(15, None)})
+    False
+    >>> tw.parse("city >= 'M'").evaluate({"city": tw.Interval("A", "M", "[)")})
     False
     """
 
-    __slots__ = ("family", "high", "high_key", "low", "low_key")
+    __slots__ = ("bounds", "family", "high", "high_key", "low", "low_key")
 
-    def __init__(self, low: Any, high: Any) -> None:
+    def __init__(self, low: Any, high: Any, bounds: Bounds = "[]") -> None:
+        if bounds not in get_args(Bounds):
+            raise EventError(f"the bounds of an Interval are one of [] [) (] (), not {abbreviate(bounds)}")
         ends = [normalize_value(end) for end in (low, high) if end is not None]
         if not ends:
             raise EventError("an Interval needs a low or a high end, both are None")
         families = {end.family for end in ends if end is not None}
-        if None in ends or len(families) != 1 or not families <= {"number", "time"}:
+        if None in ends or len(families) != 1 or "bool" in families:
             raise EventError(
-                f"the ends of an Interval must be two numbers or two times, not {abbreviate(low)} and "
+                f"the ends of an Interval must be two numbers, two times or two strings, not {abbreviate(low)} and "
                 f"{abbreviate(high)}"
             )
         self.low, self.high = low, high
+        self.bounds = ("[" if low is None else bounds[0]) + ("]" if high is None else bounds[1])
         self.family: Family = families.pop()
-        self.low_key = -math.inf if low is None else _get_key(low)
-        self.high_key = math.inf if high is None else _get_key(high)
-        if self.low_key > self.high_key:
-            raise EventError(
-                f"the low end of an Interval must not exceed its high end: {abbreviate(low)} is greater than "
-                f"{abbreviate(high)}"
-            )
+        get_first, get_last = KEYS_OF_ENDS[self.family]
+        self.low_key = get_first(None if low is None else get_key(low), bounds[0] == "(")
+        self.high_key = get_last(None if high is None else get_key(high), bounds[1] == ")")
+        """The last key inside, or the first string behind the interval: below 'b' there is no last string."""
+        if self.family == "string" and self.high_key is None:
+            return
+        if self.low_key > self.high_key or (self.family == "string" and self.low_key == self.high_key):
+            raise EventError(f"no value lies in {bounds[0]}{abbreviate(low)}, {abbreviate(high)}{bounds[1]}")
 
     def __repr__(self) -> str:
-        return f"Interval({self.low!r}, {self.high!r})"
+        bounds = "" if self.bounds == "[]" else f", {self.bounds!r}"
+        return f"Interval({self.low!r}, {self.high!r}{bounds})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Interval) and (self.low, self.high) == (other.low, other.high)
+        return isinstance(other, Interval) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash((self.low, self.high))
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[Family, Any, Any]:
+        return self.family, self.low_key, self.high_key
 
 
-def _get_key(value: Any) -> Any:
+def _get_first_number(end: Any, is_excluded: bool) -> Any:
+    if end is None:
+        return -math.inf
+    return _find_next_number(end) if is_excluded else end
+
+
+def _get_last_number(end: Any, is_excluded: bool) -> Any:
+    return -_get_first_number(None if end is None else -end, is_excluded)
+
+
+def _find_next_number(number: Any) -> Any:
+    """Return the least number that is greater: the next double, or the next integer if that is nearer."""
+    if number == math.inf:
+        raise EventError("no number is greater than infinity")
+    # From 2**53 to 2**62, an event may have integers between two doubles.
+    larger = [math.nextafter(number, math.inf)]
+    if math.isfinite(number) and number == int(number):
+        larger.append(get_key(int(number) + 1))
+    return min(other for other in larger if other > number)
+
+
+def _get_first_time(end: Any, is_excluded: bool) -> Any:
+    return -math.inf if end is None else end + is_excluded  # in nanoseconds
+
+
+def _get_last_time(end: Any, is_excluded: bool) -> Any:
+    return math.inf if end is None else end - is_excluded
+
+
+def _get_first_string(end: Any, is_excluded: bool) -> Any:
+    # The next string in the order of code points has one NUL more.
+    return "" if end is None else end + "\0" * is_excluded
+
+
+def _get_string_behind(end: Any, is_excluded: bool) -> Any:
+    return None if end is None else end + "\0" * (not is_excluded)
+
+
+KEYS_OF_ENDS: dict[Family, tuple[Callable[[Any, bool], Any], Callable[[Any, bool], Any]]] = {
+    "number": (_get_first_number, _get_last_number),
+    "time": (_get_first_time, _get_last_time),
+    "string": (_get_first_string, _get_string_behind),
+}
+"""By family: functions that return `Interval.low_key` and `Interval.high_key`, given an end and if it is excluded."""
+
+
+def get_key(value: Any) -> Any:
+    """Return the key of a value that belongs to a family."""
     normalized = normalize_value(value)
     assert normalized is not None
     return normalized.key
@@ -163,6 +226,15 @@ def is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def find_successor(prefix: str) -> str | None:
+    """Return the least string greater than all strings with this prefix, or None if there is no such string."""
+    for i in range(len(prefix) - 1, -1, -1):
+        code = ord(prefix[i])
+        if code < 0x10FFFF:
+            return prefix[:i] + chr(0xE000 if code == 0xD7FF else code + 1)
+    return None
 
 
 def is_list_like(value: Any) -> bool:

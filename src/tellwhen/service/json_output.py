@@ -10,13 +10,22 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from tellwhen.errors import describe_value
+from tellwhen.language import Interval
+
 
 def encode_json(content: Any) -> bytes:
-    """Return JSON in ASCII, with null for infinity and NaN.
+    """Return JSON in ASCII, with null for infinity and NaN, and an object for an interval.
 
     ASCII is safe for clients that split a stream at every line separator of Unicode.
     """
-    return to_json(content, ensure_ascii=True, inf_nan_mode="null")
+    return to_json(content, ensure_ascii=True, inf_nan_mode="null", fallback=_convert_interval)
+
+
+def _convert_interval(value: Any) -> dict[str, Any]:
+    if isinstance(value, Interval):
+        return {"low": value.low, "high": value.high, "bounds": value.bounds}
+    raise TypeError(f"{describe_value(value)} has no JSON")
 
 
 def replace_json(file: Path, content: Any) -> None:

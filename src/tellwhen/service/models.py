@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, StrictInt, StrictStr, model_validator
 from pydantic_core import PydanticCustomError
 
-from tellwhen.errors import abbreviate
+from tellwhen.errors import TellwhenError, abbreviate
+from tellwhen.language import parse
 
 Id = Annotated[
     StrictStr | Annotated[StrictInt, Field(ge=-(1 << 63) + 1, le=(1 << 63) - 1)],
@@ -24,6 +25,31 @@ Expression = Annotated[
 Event = Annotated[
     dict[str, Any],
     Field(description="Attributes with their values.", examples=[{"price": 12, "genre": "classics", "tags": ["used"]}]),
+]
+TEXT_CHARACTERS_MAX = 10_000
+"""An event or a condition on payloads has at most 10,000 characters as text: it is parsed in the event loop."""
+
+
+def _read_event(event: Any) -> Any:
+    """Return the event that a conjunction of predicates describes; anything but text unchanged."""
+    if not isinstance(event, str):
+        return event
+    if len(event) > TEXT_CHARACTERS_MAX:
+        context = {"most": f"{TEXT_CHARACTERS_MAX:,}", "count": f"{len(event):,}"}
+        raise PydanticCustomError("length", "an event has at most {most} characters as text, not {count}", context)
+    try:
+        return parse(event).to_event()
+    except TellwhenError as error:
+        raise PydanticCustomError("event", "{error}", {"error": str(error)}) from None
+
+
+DescribedEvent = Annotated[
+    dict[str, Any],
+    BeforeValidator(_read_event, json_schema_input_type=dict[str, Any] | str),
+    Field(
+        description="Attributes with their values, or predicates joined by AND.",
+        examples=[{"price": 12, "genre": "classics", "tags": ["used"]}, "price < 12 AND genre <> 'crime'"],
+    ),
 ]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -42,10 +68,11 @@ def _check_weights(weights: Any) -> Any:
 
 Weights = Annotated[dict[str, Finite], BeforeValidator(_check_weights)]
 Where = Annotated[
-    dict[str, Any] | None,
+    dict[str, Any] | Annotated[StrictStr, Field(max_length=TEXT_CHARACTERS_MAX)] | None,
     Field(
-        description="Only subscriptions whose payloads have these values; a list stands for any of its values.",
-        examples=[{"subscriber": "ann"}],
+        description="Only subscriptions whose payloads satisfy this expression, or have these values; a list stands "
+        "for any of its values.",
+        examples=[{"subscriber": "ann"}, "bid >= 2 AND subscriber <> 'eve'"],
     ),
 ]
 
@@ -179,7 +206,7 @@ class SubscriptionPage(BaseModel):
 class PublishRequest(RequestBody):
     """An event to match."""
 
-    event: Event
+    event: DescribedEvent
     where: Where = None
     payload: bool = Field(False, description="Also return the payloads.")
     limit: Annotated[int, Field(ge=0)] | None = Field(
@@ -197,7 +224,7 @@ class PublishManyRequest(RequestBody):
 class TopKRequest(RequestBody):
     """An event, and how to rank its matches."""
 
-    event: Event
+    event: DescribedEvent
     k: Annotated[int, Field(ge=1, le=10_000, description="Maximum number of matches.")] = 10
     relaxed: bool = Field(False, description="Rank by weights, also subscriptions that are true only in part.")
     weights: Weights | None = Field(
@@ -253,7 +280,7 @@ class ExplainRequest(RequestBody):
 
     id: Id | None = None
     expression: Expression | None = None
-    event: Event
+    event: DescribedEvent
 
 
 class ExplanationNode(BaseModel):

@@ -25,13 +25,14 @@ from tellwhen.compile.store import Store
 from tellwhen.containers.array_names import flatten
 from tellwhen.engines import create_with_fallback
 from tellwhen.engines.shared import calls
+from tellwhen.errors import EventError
 from tellwhen.index import Index
 from tellwhen.index.ids import Id
 from tellwhen.language.ast import And, Expr, Not, Or, Truth, Xnor, Xor
 from tellwhen.language.comparisons import build_call, build_comparison
 from tellwhen.language.predicates import build_has, build_predicate
 from tellwhen.language.terms import AnyMember, Literal, Name, Term, get_attribute_name
-from tellwhen.language.values import Interval
+from tellwhen.language.values import Bounds, Interval
 
 Event = dict[str, Any]
 
@@ -155,14 +156,21 @@ def random_value(rng: random.Random) -> Any:
     if choice < 0.24:
         return [random_value(rng) if rng.random() < 0.3 else _constant(rng) for _ in range(rng.randint(0, 3))]
     if choice < 0.3:
-        family = rng.choice(["number", "time"])
-        ends = rng.choices(CONSTANTS[family], k=2)
-        low, high = sorted(ends, key=lambda end: end if family == "number" else str(end))
-        try:
-            return Interval(low if rng.random() < 0.8 else None, high)
-        except ValueError:
-            return low
+        return [_random_interval(rng) for _ in range(2)] if rng.random() < 0.3 else _random_interval(rng)
     return _constant(rng)
+
+
+def _random_interval(rng: random.Random) -> Any:
+    """Return an interval of numbers, times or strings; a value if no value lies between the ends."""
+    family = rng.choice(["number", "string", "time"])
+    ends = rng.choices(CONSTANTS[family] + ["ab\0", "aa"] * (family == "string"), k=2)
+    low, high = sorted(ends, key=lambda end: str(end) if family == "time" else end)
+    bounds: Bounds = rng.choice(["[]", "[)", "(]", "()"])
+    limit = rng.random()
+    try:
+        return Interval(None if limit < 0.2 else low, None if limit > 0.8 else high, bounds)
+    except EventError:
+        return low
 
 
 def _constant(rng: random.Random) -> Any:

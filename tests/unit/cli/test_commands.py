@@ -191,6 +191,18 @@ def test_what_is_wrong_with_events_is_told():
 
 
 @pytest.mark.usefixtures("work")
+def test_events_as_text():
+    lines("some.jsonl", ["price < 10 AND city <> 'Rome'", {"tags": ["b"]}, "tags >= 'b' AND price <> 20"])
+    found = pairs(rows(run("match", "index", "some.jsonl").stdout))
+    assert found == [(0, "cheap"), (1, "tags"), (2, "cheap"), (2, "tags")]
+    lines("faulty.jsonl", [{"tags": "a"}, "price <", "price = 1 OR city = 'Rome'"])
+    assert "faulty.jsonl, line 2: " in run("match", "index", "faulty.jsonl", code=1).stderr
+    done = run("match", "index", "faulty.jsonl", "--quarantine", "bad.jsonl")
+    assert pairs(rows(done.stdout)) == [(0, "tags")]
+    assert "line 3: an event is predicates joined by AND" in Path("bad.jsonl").read_text()
+
+
+@pytest.mark.usefixtures("work")
 def test_the_shell():
     asked = [
         '{"price": 12}',

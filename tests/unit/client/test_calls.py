@@ -76,6 +76,27 @@ def test_answers_are_those_of_an_index(client):
         assert client.get_subscription(id_) == index.get_subscription(id_)
 
 
+def test_events_and_conditions_as_text(client):
+    index = tw.Index()
+    for one in (client, index):
+        one.add_many([("a", "x > 1", 2.0, None, {"bid": 1}), ("b", "x > 3", 1.0, None, {"bid": 2}), ("c", "x = 'a'")])
+    text = "x <> 2 AND y < 'b'"
+    event = tw.parse(text).to_event()
+    assert client.match(text) == client.publish(text) == index.match(event) == ["a", "b"]
+    assert client.count(text) == 2
+    assert client.top_k(text, 1) == index.top_k(event, 1)
+    assert client.explain("c", text)["value"] is None
+    for where in ("bid >= 2", tw.col("bid") >= 2, tw.parse("bid >= 2")):
+        assert client.match({"x": 9}, where=where) == client.publish(text, where=where) == ["b"]
+        assert client.match_with_payloads(text, where=where) == [("b", {"bid": 2})]
+        assert client.publish_many([{"x": 9}], where=where) == [["b"]]
+        assert client.top_k(text, 5, where=where) == [("b", 1.0)]
+    with pytest.raises(tw.TellwhenError):
+        client.match("x <")
+    with pytest.raises(tw.ParseError):
+        client.match({"x": 9}, where="bid >")
+
+
 def test_changes_are_those_of_an_index(client):
     index = tw.Index()
     for one in (client, index):

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 import tellwhen as tw
 from strategies import TEXT
 from tellwhen.compile import dictionary
-from tellwhen.compile.dictionary import Dictionary, find_successor
+from tellwhen.compile.dictionary import Dictionary
 from tellwhen.encode.events import EventEncoder
+from tellwhen.language.values import find_successor
 
 pytestmark = pytest.mark.late
 

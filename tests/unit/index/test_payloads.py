@@ -24,6 +24,9 @@ PAYLOADS = [
 WHERES = [
     {"tenant": 7}, {"tenant": True}, {"tenant": 1}, {"tenant": "7"}, {"tenant": None}, {"tenant": [7, 8]},
     {"tenant": []}, {"tenant": 7, "plan": "gold"}, {"plan": ("gold", None)}, {"nobody": 1}, {"tenant": np.int64(8)}, {},
+    "tenant >= 7", "tenant IN (1, 7) OR plan = 'gold'", "NOT tenant = 7", "tenant IS NULL", "tags HAS ALL ('a', 'b')",
+    "tags = 'b' AND tenant + 1 = 9", "plan.deep = 1", '"naïve" STARTS WITH \'ž\'', "nobody = 1",
+    "coalesce(nobody, 1) = 1", tw.col("tenant") < 8, "TRUE", "FALSE", "length(tags) = 2 XOR tenant = 7",
 ]  # fmt: skip
 
 
@@ -33,6 +36,8 @@ def equal(a, b):
 
 def passes(payload, where):
     """The rule, once more."""
+    if isinstance(where, str | tw.Expr):
+        return (tw.parse(where) if isinstance(where, str) else where).evaluate(payload or {}) is True
     for name, wanted in where.items():
         values = list(wanted) if isinstance(wanted, list | tuple) else [wanted]
         if not any(equal((payload or {}).get(name), value) for value in values):
@@ -216,7 +221,7 @@ def test_names_that_nobody_has_leave_nothing_behind(caplog):
     assert index.add("new", "x = 1", payload={"no3": 1}).match({"x": 1}, where={"no3": 1}) == ["new"]
 
 
-@pytest.mark.parametrize("where", [7, "tenant", ["tenant"], {7: 1}, {"tenant": {"a": 1}}, {"tenant": [[1]]}])
+@pytest.mark.parametrize("where", [7, ["tenant"], {7: 1}, {"tenant": {"a": 1}}, {"tenant": [[1]]}])
 def test_what_is_no_filter(where):
     index = tw.Index().add("a", "x > 1", payload={"tenant": 7})
     for ask in (index.match, index.count, index.has_match, index.top_k):
@@ -280,3 +285,37 @@ def test_one_name_of_many_payloads():
     assert index.get_payload_values("who", []) == []
     index.add("c", "x = 1", payload={"who": "eve"}).add("a", "x = 2", payload={"who": "new"}, replace=True).remove(7)
     assert index.get_payload_values("who", ["a", 7, "c"]) == ["new", None, "eve"]
+
+
+def test_an_event_chooses_subscribers_as_they_choose_events():
+    index = tw.Index()
+    for id_, bid, advertiser in [("a", 3.5, "x"), ("b", 2, "y"), ("c", 1, "y"), ("d", 9, None)]:
+        index.add(id_, "age > 20", score=bid, payload={"bid": {"max": bid}, "advertiser": advertiser})
+    condition = "bid.max >= 2 AND advertiser <> 'x'"
+    assert index.match({"age": 30}, where=condition) == ["b"]
+    assert index.match({"age": 3}, where=condition) == []
+    assert index.top_k({"age": 30}, 2, where="advertiser IS NOT NULL") == [("a", 3.5), ("b", 2.0)]
+    # A payload may also have a key with a dot; it counts, as in an event.
+    index.add("e", "age > 20", payload={"bid.max": 5, "bid": {"max": 1}, "advertiser": "z"})
+    assert index.match({"age": 30}, where=condition) == ["b", "e"]
+    assert index.match((tw.col("age") > 25).to_event(), where=tw.parse(condition)) == ["b", "e"]
+
+
+def test_a_faulty_expression_on_payloads(caplog):
+    index = tw.Index().add("a", "x > 1", payload={"tenant": 7})
+    with pytest.raises(tw.ParseError):
+        index.match({"x": 2}, where="tenant >")
+    with pytest.raises(tw.ParseError):
+        index.top_k({"x": 2}, where="tenant >")
+    assert index.match({"x": 2}, where="tenat = 7") == []
+    assert "where= asks for tenat, which no payload has; did you mean tenant?" in caplog.records[-1].message
+
+
+def test_payload_expressions_while_subscriptions_are_added():
+    index = tw.Index()
+    for n in range(60):
+        index.add(n, "x = 1", payload={"n": n, "kind": "ab"[n % 2]})
+        expected = [m for m in range(n + 1) if m >= 10 and m % 2]
+        assert index.match({"x": 1}, where="n >= 10 AND kind = 'b'") == expected
+    index.remove(11)
+    assert index.count({"x": 1}, where="n IN (11, 13)") == 1

@@ -89,3 +89,46 @@ def test_large_payloads_are_read_beside_and_not_without_end(tmp_path):
         for path in ("match", "publish"):
             answer = client.post(f"/v1/{path}", json={"event": {"x": 1}, "payload": True}).json()
             assert (answer["count"], len(answer["matches"]), answer["truncated"]) == (10, 2, True)
+
+
+def test_events_and_conditions_on_payloads_as_text(client):
+    rows = [("a", "price > 400"), ("b", "city = 'Rome'"), ("c", "city = 'Oslo' AND price < 10")]
+    expect_success(add_subscriptions(client, *rows))
+    event = "price < 500 AND city <> 'Rome'"
+    assert expect_success(client.post("/v1/match", json={"event": event}))["matches"] == ["a", "c"]
+    assert expect_success(client.post("/v1/publish", json={"event": event}))["matches"] == ["a", "c"]
+    ranking = expect_success(client.post("/v1/top-k", json={"event": event, "k": 1}))
+    assert [match["id"] for match in ranking["matches"]] == ["a"]
+    assert expect_success(client.post("/v1/explain", json={"id": "b", "event": event}))["value"] is False
+    # What was published is remembered, and shown with its intervals as objects.
+    answer = expect_success(client.post("/v1/dry-run", json={"expression": "price = 499.5"}))
+    assert answer["examples"] == [{
+        "price": {"low": None, "high": 500, "bounds": "[)"},
+        "city": [{"low": None, "high": "Rome", "bounds": "[)"}, {"low": "Rome", "high": None, "bounds": "(]"}],
+    }]  # fmt: skip
+
+
+def test_faulty_events_and_conditions_as_text(client):
+    for event, message in [
+        ("price <", "event: expected"),
+        ("price < 5 OR x = 1", "event: an event is predicates joined by AND"),
+        ("x = 1 AND x = 2", "event: no value of x satisfies"),
+        ("x = " + "1" * 10_000, "at most 10,000 characters as text"),
+    ]:
+        for path in ("publish", "match", "top-k", "explain"):
+            error = expect_error(client.post(f"/v1/{path}", json={"event": event}), 422, "MalformedRequest")
+            assert message in error
+    expect_error(client.post("/v1/publish/many", json={"events": ["x = 1"]}), 422, "MalformedRequest")
+    expect_error(client.post("/v1/match", json={"event": {}, "where": "x >"}), 422, "ParseError")
+    expect_error(client.post("/v1/match", json={"event": {}, "where": "x" * 10_001}), 422, "MalformedRequest")
+
+
+def test_a_condition_on_payloads_chooses_matches(client):
+    for id_, bid in [("a", 1), ("b", 3)]:
+        subscription = {"expression": "x > 1", "payload": {"bid": bid}}
+        expect_success(client.put(f"/v1/subscriptions/{id_}", json=subscription), 201)
+    for path in ("publish", "match"):
+        answer = expect_success(client.post(f"/v1/{path}", json={"event": {"x": 2}, "where": "bid >= 2"}))
+        assert answer["matches"] == ["b"]
+    many = expect_success(client.post("/v1/publish/many", json={"events": [{"x": 2}], "where": "bid >= 2"}))
+    assert many["matches"] == [["b"]]

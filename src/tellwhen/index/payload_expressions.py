@@ -1,0 +1,48 @@
+"""Expressions on payloads, by which an event chooses among its matches: symmetric matching.
+
+The payload of a subscription is to such an expression what an event is to a subscription (BE-Tree, section 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tellwhen.kernels.arrays import I32
+from tellwhen.language.ast import Expr
+
+ABSENT = 0
+"""The number of None, the value of a payload that lacks the key."""
+
+
+class ExpressionFilter:
+    """A test whether the payloads of slots satisfy an expression.
+
+    `columns` has the values and the numbers by slot of each key that the expression may need.
+    """
+
+    def __init__(self, expression: Expr, columns: Mapping[str, tuple[list[Any], I32]]) -> None:
+        self._expression, self._columns = expression, columns
+        self._is_true: dict[tuple[int, ...], bool] = {}  # by numbers of values: many payloads have equal values
+
+    def mask_slots(self, slots: I32) -> np.ndarray:
+        """Return for each of the slots whether the expression is true of its payload."""
+        if not self._columns:
+            return np.full(len(slots), self._evaluate(()), dtype=np.bool_)
+        combination = np.zeros(len(slots), dtype=np.int64)
+        for values, numbers in self._columns.values():
+            combination = np.unique(combination * len(values) + numbers[slots], return_inverse=True)[1]
+        _, first, position = np.unique(combination, return_index=True, return_inverse=True)
+        examples = np.stack([numbers[slots[first]] for _, numbers in self._columns.values()], axis=1)
+        is_true = np.array([self._evaluate(tuple(row)) for row in examples.tolist()], dtype=np.bool_)
+        return is_true[position]
+
+    def _evaluate(self, numbers: tuple[int, ...]) -> bool:
+        found = self._is_true.get(numbers)
+        if found is None:
+            columns = zip(self._columns.items(), numbers, strict=True)
+            payload = {key: values[number] for (key, (values, _)), number in columns if number != ABSENT}
+            found = self._is_true[numbers] = self._expression.evaluate(payload) is True
+        return found
