@@ -35,6 +35,7 @@ ENTRIES = (
     Entry("counting", ("betree", "opindex", "pstree")),
     Entry("propagation", ("betree", "pstree")),
     Entry("kindex", ("betree", "opindex", "pstree")),
+    Entry("kindex-weak", in_overview=False),
     Entry("gryphon", ("betree",)),
     Entry("betree", ("betree", "opindex", "pstree"), build_seconds=15),
     Entry("betree-batch", ("betree",)),

@@ -20,6 +20,8 @@ class KIndexIndex(NamedTuple):
     cuts: I64  # space k of domain d begins at cut k - 1 and ends before cut k; its number is cut_start[d] + d + k
     list_start: I64  # |0|4|4|9|       list of space s is postings[list_start[s]:list_start[s+1]]
     postings: I32  # ascending: 2 * conjunction + 1, or 2 * conjunction where it excludes the space
+    excluded_start: I64  # |0|0|2|   inequalities of conjunction c that its lists only exclude are on the domains
+    excluded_domain: I32  # |1|2|      excluded_domain[excluded_start[c]:excluded_start[c+1]], which an event must have
     unindexed: I32  # slots with a predicate over too many spaces, which every event tests
 
 
@@ -43,18 +45,16 @@ class PostingLists(NamedTuple):
 class Cursors(NamedTuple):
     """A cursor for each list that an event walks: at most one list per domain, and the list of size 0."""
 
-    begin: I64  # of the list
-    end: I64
-    at: I64  # the current posting, in the part of the list with conjunctions of the current size
-    stop: I64  # the end of this part
-    key: I64  # the posting at `at`; HIGHEST at the end of the part
-    order: I64  # lists by ascending key
+    at: I64  # by list: the current posting
+    end: I64  # by list
+    order: I64  # ascending: posting << 32 | list, the posting being the one at `at`
 
 
-@keeps("stamps", "effort")
+@keeps("first_entry", "stamps", "effort")
 class KIndexScratch(NamedTuple):
     """Working arrays of a match."""
 
     cursors: Cursors
+    first_entry: I32  # zero between events
     stamps: I64
     effort: I64

@@ -7,9 +7,10 @@ Deviations:
 
 - Ranges are enumerated by the *spaces* between the constants in use, not by values, of which there may be infinitely
   many. A predicate over more than `spaces_max` spaces is not enumerated: every event tests its subscription.
-- Inequality is strong: `a <> 3` is true only of an event that carries `a`, and is enumerated like a range. The weak
-  inequality of the papers is also true without `a`, and cheap to index, but the language does not mean it. It exists
-  for comparison only, as `KIndexWeak`, which is not registered.
+- Inequality is strong: `a <> 3` is true only of an event that carries `a`. `kindex` enumerates it like a range. The
+  paper's lists have the value 3 with a mark that excludes the conjunction, and so mean the weak inequality, which is
+  also true without `a`. `kindex-weak` has these lists, and tests in the end whether a conjunction that they find has
+  all its attributes.
 - The lists are for single values, and several predicates on one attribute are one posting. So an event with several
   values, or with an interval, is tested on every subscription.
 """
@@ -31,6 +32,7 @@ from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Events, Matches, 
 from tellwhen.kernels.handover import pack
 from tellwhen.papers.be_tree.kindex.arrays import Coverage, Cursors, KIndexIndex, KIndexScratch, PostingLists
 from tellwhen.papers.be_tree.kindex.kernels import match_by_size, place_postings
+from tellwhen.papers.be_tree.kindex.verify import check_index
 
 
 class KIndex(ConjunctionEngine):
@@ -42,15 +44,15 @@ class KIndex(ConjunctionEngine):
     index_kind = KIndexIndex
     spaces_max: ClassVar[int] = 4_096
     """The most spaces that one predicate may be enumerated into."""
-    is_weak: ClassVar[bool] = False
-    """Whether an inequality is true of events that lack its attribute."""
+    is_excluding: ClassVar[bool] = False
+    """Whether the lists have the values that an inequality excludes, not those that it allows."""
 
     def _build(self) -> None:
         snapshot, conjunctions = self.source.snapshot(), self.conjunctions()
         slot, start, predicate = conjunctions.slot, conjunctions.start, conjunctions.predicate
-        predicates, excluded = snapshot.predicates, np.zeros(len(snapshot.predicates.domain), dtype=bool)
-        if self.is_weak:
-            predicates, excluded = _invert_inequalities(predicates)
+        predicates, excluded = snapshot.predicates, self._find_excluded(snapshot.predicates)
+        if self.is_excluding:
+            predicates = _invert(predicates, excluded)
         cut = cut_spaces(predicates, np.unique(predicate), snapshot.domains)
         is_wide = count_spaces(cut, predicates) > self.spaces_max
         conjunction = np.repeat(np.arange(len(slot)), np.diff(start))
@@ -65,6 +67,7 @@ class KIndex(ConjunctionEngine):
         if len(which):
             coverage = Coverage(predicates.domain, excluded.astype(np.uint8), predicates.start, cut.first, cut.last)
             lists = place_postings(Conjunctions(slot[order], begin, predicate[which]), pack(coverage), cut.total)
+        is_excluded = excluded[predicate[which]]
         size_start = np.searchsorted(size[order], np.arange(int(size.max(initial=0)) + 2))
         size_0 = (2 * np.arange(size_start[1]) + 1).astype(np.int32)
         self._index = KIndexIndex(
@@ -74,14 +77,29 @@ class KIndex(ConjunctionEngine):
             cuts=cut.cuts,
             list_start=np.append(lists.start, len(lists.postings) + len(size_0)),
             postings=np.append(lists.postings, size_0),
+            excluded_start=np.concatenate([[0], np.cumsum(is_excluded)])[begin],
+            excluded_domain=predicates.domain[predicate[which][is_excluded]],
             unindexed=np.unique(slots[is_left_out]).astype(np.int32),
         )
+
+    def _find_excluded(self, predicates: Predicates) -> np.ndarray:
+        """Return by predicate whether the lists have the spaces that it excludes: whether it is an inequality.
+
+        An inequality has several intervals, the first from LOWEST and the last to HIGHEST.
+        """
+        first, last = predicates.start[:-1], predicates.start[1:] - 1
+        is_excluded = (first < last) & self.is_excluding
+        is_excluded[is_excluded] = (predicates.low[first[is_excluded]] == LOWEST) & (
+            predicates.high[last[is_excluded]] == HIGHEST
+        )
+        return is_excluded
 
     def _index_reader(self, refiner: Refiner) -> Reader:
         snapshot, lists = self.source.snapshot(), len(self._index.cut_start) + 1
         sizes = make_sizes(
             KIndexScratch,
             cursors=make_sizes(Cursors, **dict.fromkeys(Cursors._fields, lists)),
+            first_entry=snapshot.domains,
             stamps=len(snapshot.subscriptions.kind) + 1,
             effort=2,
         )
@@ -94,12 +112,18 @@ class KIndex(ConjunctionEngine):
             ]
         )
 
+    def verify(self) -> None:
+        predicates = self.source.snapshot().predicates
+        excluded = self._find_excluded(predicates)
+        check_index(self._index, predicates, excluded, self.conjunctions(self._built), self.spaces_max)
+
 
 class KIndexWeak(KIndex):
-    """k-index with the weak inequality of the papers. It has no name, because its answers are not the language's."""
+    """k-index whose lists have the values that an inequality excludes, as in the paper."""
 
-    name = ""
-    is_weak = True
+    name = "kindex-weak"
+    summary = "k-index in which a list excludes the inequalities that its value violates"
+    is_excluding = True
 
 
 class _SeveralValuesReader(Reader):
@@ -121,24 +145,17 @@ class _SeveralValuesReader(Reader):
         return self._refiner.count_candidates(select_events(events, np.flatnonzero(events.single_valued == 0)))
 
 
-def _invert_inequalities(predicates: Predicates) -> tuple[Predicates, np.ndarray]:
-    """Replace the intervals of inequalities by the gaps between them; return also whether predicate p is replaced.
-
-    An inequality has several intervals, the first from LOWEST and the last to HIGHEST.
-    """
-    start, domains = predicates.start, len(predicates.domain)
-    lows, highs, starts = [], [], [0]
-    excluded = np.zeros(domains, dtype=bool)
-    for p in range(domains):
-        begins, ends = (ends[start[p] : start[p + 1]].tolist() for ends in (predicates.low, predicates.high))
-        if len(begins) > 1 and begins[0] == LOWEST and ends[-1] == HIGHEST:
-            excluded[p] = True
-            begins, ends = [end + 1 for end in ends[:-1]], [begin - 1 for begin in begins[1:]]
-        lows += begins
-        highs += ends
-        starts.append(len(lows))
-    gaps = np.array(starts), np.array(lows, np.int64), np.array(highs, np.int64)
-    return Predicates(predicates.domain, predicates.every, *gaps), excluded
+def _invert(predicates: Predicates, is_inverted: np.ndarray) -> Predicates:
+    """Replace the intervals of some predicates by the gaps between them."""
+    start, low, high = predicates.start, predicates.low.copy(), predicates.high.copy()
+    # An interval is replaced by the gap behind it; there is no gap behind the last.
+    has_gap = np.repeat(is_inverted, np.diff(start))
+    is_last = np.zeros(len(low), dtype=bool)
+    is_last[start[1:][is_inverted] - 1] = True
+    gaps = np.flatnonzero(has_gap & ~is_last)
+    low[gaps], high[gaps] = predicates.high[gaps] + 1, predicates.low[gaps + 1] - 1
+    intervals_before = np.concatenate([[0], np.cumsum(~is_last)])
+    return Predicates(predicates.domain, predicates.every, intervals_before[start], low[~is_last], high[~is_last])
 
 
 def _count_domains(conjunction: I64, predicate: I32, domain: I32, is_excluded: np.ndarray, count: int) -> I64:

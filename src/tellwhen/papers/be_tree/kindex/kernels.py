@@ -3,20 +3,29 @@
 Each space of a domain has a list of the conjunctions with a predicate that covers the space. Conjunctions are
 numbered by size, so those of one size are one part of every list. An event matches a conjunction of size k that is in k
 of the lists of its values. All lists are walked together, and conjunctions that cannot be in k of them are skipped.
+
+The walk is the conjunction algorithm of Whang and others. It goes from small sizes to large ones, the paper's from
+large to small, because a cursor then passes from one size to the next by an ordinary skip.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.kernels.arrays import HIGHEST, Events, Matches, Snapshot
+from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.emit import advance_clock, emit
+from tellwhen.kernels.evaluate import close_event, open_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.search import find_first_at_least
 from tellwhen.kernels.spaces import find_space
 from tellwhen.kernels.stabbing import convert_to_offsets
 from tellwhen.papers.be_tree.kindex.arrays import Coverage, KIndexIndex, KIndexScratch, PostingLists
+
+LIST_BITS = 32
+"""A cursor is one number: the current posting, and in the lower 32 bits the number of its list."""
+
+LIST_MASK = (1 << LIST_BITS) - 1
 
 
 @inline
@@ -99,107 +108,124 @@ def place_postings(conjunctions, coverage, spaces):
 
 
 @inline
-def open_lists(index, cursors, events, event):
-    """Open the lists of the event's spaces, and the list of the conjunctions of size 0; returns how many."""
-    domains = index.cut_start.size - 1
-    last = index.list_start.size - 2
-    cursors.begin[0], cursors.end[0] = index.list_start[last], index.list_start[last + 1]
-    count = 1
-    for i in range(events.start[event], events.start[event + 1]):
-        domain = events.domain[i]
-        if domain < domains:
-            space = find_space(index.cut_start, index.cuts, domain, events.low[i])
-            cursors.begin[count], cursors.end[count] = index.list_start[space], index.list_start[space + 1]
-            count += cursors.begin[count] < cursors.end[count]
-    return count
+def find_first_nearby(keys, start, end, point):
+    """Return the first index in start:end whose key is at least the point, by a galloping search from `start`.
+
+    Most skips are short: the first key is tested alone, then steps double until they reach the point.
+    """
+    if start >= end or keys[np.uint64(start)] >= point:
+        return start
+    step = 1
+    while start + step < end and keys[np.uint64(start + step)] < point:
+        start += step
+        step *= 2
+    return find_first_at_least(keys, start + 1, min(start + step, end), point)
 
 
 @inline
-def move_to_place(cursors, position, live):
-    """Move the list at this position of the order to the right, until the lists from there on are sorted by key."""
-    order = cursors.order
-    moved = order[position]
-    key = cursors.key[moved]
-    while position + 1 < live:
-        following = order[position + 1]
-        if cursors.key[following] >= key:
-            break
-        order[position] = following
-        position += 1
-    order[position] = moved
+def insert_in_order(order, position, live):
+    """Move the cursor at this position to the right, to its place among the sorted cursors up to `live`.
+
+    Each position takes the smaller of its right neighbour and of the larger of its own cursor and the moved one. No
+    branch depends on the place of the cursor, which the processor could not predict.
+    """
+    last = np.uint64(live - 1)
+    moved = order[np.uint64(position)]
+    order[np.uint64(position)] = -1  # before every cursor
+    for i in range(np.uint64(position), last):
+        order[i] = min(order[i + np.uint64(1)], max(order[i], moved))
+    order[last] = max(order[last], moved)
 
 
 @inline
-def open_size(postings, cursors, count, low, high):
-    """Set the cursors to the postings from low to high, those of one size; returns how many lists have any."""
-    live = 0
-    for k in range(count):
-        at = find_first_at_least(postings, cursors.begin[k], cursors.end[k], low)
-        stop = find_first_at_least(postings, at, cursors.end[k], high)
-        if at < stop:
-            cursors.at[k], cursors.stop[k], cursors.key[k] = at, stop, postings[at]
-            cursors.order[live] = k
-            live += 1
-    for position in range(live - 2, -1, -1):
-        move_to_place(cursors, position, live)
+def open_list(index, cursors, space, live):
+    """Set a cursor to the begin of a list, unless the list is empty; returns the new number of cursors."""
+    at, end = index.list_start[space], index.list_start[space + 1]
+    if at < end:
+        cursors.at[live], cursors.end[live] = at, end
+        cursors.order[live] = np.int64(index.postings[at]) << LIST_BITS | live
+        live += 1
     return live
 
 
 @inline
-def advance_cursors(postings, cursors, front, live, key):
-    """Move all cursors before `key` to it or beyond, and sort their lists again; returns the new front.
+def open_lists(index, cursors, events, event):
+    """Open the lists of the event's spaces, and the list of the conjunctions of size 0; returns how many."""
+    domains = index.cut_start.size - 1
+    live = open_list(index, cursors, index.list_start.size - 2, 0)
+    for i in range(events.start[event], events.start[event + 1]):
+        domain = events.domain[i]
+        if domain < domains:
+            live = open_list(index, cursors, find_space(index.cut_start, index.cuts, domain, events.low[i]), live)
+    for position in range(live - 2, -1, -1):
+        insert_in_order(cursors.order, position, live)
+    return live
 
-    The order before the front has the lists whose cursors are at the end.
+
+@inline
+def skip_to(postings, cursors, front, live, posting):
+    """Move all cursors before `posting` to it or beyond, and sort the cursors again; returns the new front.
+
+    Cursors are order[front:live]. Those that reach the ends of their lists are dropped.
     """
+    order, bound = cursors.order, np.int64(posting) << LIST_BITS
     moved = front
-    while moved < live:
-        k = cursors.order[moved]
-        if cursors.key[k] >= key:
-            break
-        stop = cursors.stop[k]
-        at = find_first_at_least(postings, cursors.at[k], stop, key)
-        cursors.at[k] = at
-        cursors.key[k] = postings[at] if at < stop else HIGHEST
+    while moved < live and order[np.uint64(moved)] < bound:
         moved += 1
     new_front = moved
     for position in range(moved - 1, front - 1, -1):
-        k = cursors.order[position]
-        if cursors.key[k] != HIGHEST:
+        k = order[np.uint64(position)] & LIST_MASK
+        at = find_first_nearby(postings, cursors.at[np.uint64(k)] + 1, cursors.end[np.uint64(k)], posting)
+        cursors.at[np.uint64(k)] = at
+        if at < cursors.end[np.uint64(k)]:
             new_front -= 1
-            cursors.order[new_front] = k
-    for position in range(moved - 1, new_front - 1, -1):
-        move_to_place(cursors, position, live)
+            order[np.uint64(new_front)] = np.int64(postings[np.uint64(at)]) << LIST_BITS | k
+            insert_in_order(order, new_front, live)
     return new_front
+
+
+@inline
+def has_all_domains(index, conjunction, first_entry):
+    """Return whether the event has a value on every domain whose inequalities the lists only exclude."""
+    for k in range(index.excluded_start[conjunction], index.excluded_start[conjunction + 1]):
+        if first_entry[index.excluded_domain[k]] == 0:
+            return False
+    return True
 
 
 @kernel
 def match_by_size(index, snapshot, scratch, events, out, event):
-    """Match by the lists of an event's values, size by size. effort[0] counts the conjunctions tested.
+    """Match by the lists of an event's values, walked together. effort[0] counts the conjunctions tested.
 
     Exact for single-valued events; writes nothing for other events.
     """
     index, snapshot = unpack(index, KIndexIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, KIndexScratch), borrow(events, Events), borrow(out, Matches)
-    postings, cursors, size_start = index.postings, scratch.cursors, index.size_start
+    postings, size_start, order = index.postings, index.size_start, scratch.cursors.order
     written = out.start[event]
     for e in range(event, events.single_valued.size):
-        count = open_lists(index, cursors, events, e) if events.single_valued[e] else 0
+        live = open_lists(index, scratch.cursors, events, e) if events.single_valued[e] else 0
+        open_event(events, e, scratch.first_entry)
         advance_clock(scratch.stamps)
-        for size in range(min(size_start.size - 1, count)):
-            need = max(1, size)
-            live = open_size(postings, cursors, count, 2 * size_start[size], 2 * size_start[size + 1])
-            front = 0
-            while live - front >= need:
-                first = cursors.key[cursors.order[front]]
-                # The next conjunction that can be in `need` lists; what it excludes comes before what it accepts.
-                least = cursors.key[cursors.order[front + need - 1]] >> 1 << 1
-                scratch.effort[0] += 1
-                if least >> 1 == first >> 1:
-                    if first & 1:
-                        if written == out.slot.size:
-                            return e
-                        written = emit(index.slot[first >> 1], snapshot, scratch.stamps, out, written)
-                    least += 2
-                front = advance_cursors(postings, cursors, front, live, least)
+        front, size, need, fits = 0, 0, 1, True
+        while fits and live - front >= need:
+            first = order[front] >> LIST_BITS
+            if first >> 1 >= size_start[size + 1]:
+                size += 1
+                need = max(1, size)
+                continue
+            # The next conjunction that can be in `need` lists; what it excludes comes before what it accepts.
+            least = min(order[front + need - 1] >> LIST_BITS >> 1, size_start[size + 1])
+            scratch.effort[0] += 1
+            if least == first >> 1:
+                if first & 1 and has_all_domains(index, least, scratch.first_entry):
+                    fits = written < out.slot.size
+                    if fits:
+                        written = emit(index.slot[least], snapshot, scratch.stamps, out, written)
+                least += 1
+            front = skip_to(postings, scratch.cursors, front, live, 2 * least)
+        close_event(events, e, scratch.first_entry)
+        if not fits:
+            return e
         out.start[e + 1] = written
     return events.single_valued.size
