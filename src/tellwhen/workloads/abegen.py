@@ -10,7 +10,7 @@ import numpy as np
 
 from tellwhen.kernels.arrays import I64
 from tellwhen.workloads.base import BLOCK
-from tellwhen.workloads.draws import Draws, compute_zipf_ranks, compute_zipf_weights
+from tellwhen.workloads.draws import Draws, compute_zipf_ranks
 from tellwhen.workloads.trees import UNSHARED, TreeWorkload, choose_pool_size, expect_distinct
 
 OPERATORS = ("AND", "OR", "NOT", "XOR", "XNOR")
@@ -23,7 +23,8 @@ OCCURRENCES, DEFAULT_SKEW = 4.33, 0.6
 class ABEGen(TreeWorkload):
     """Generator with the parameters of Table 3 of A-Tree.
 
-    With `total` subscriptions, sub-expressions occur as often as in the paper.
+    With `total` subscriptions, sub-expressions occur as often as in the paper. `dimension_skew` is that of the
+    predicates' attributes. The attributes of events are uniform, and so are all values.
 
     The paper does not say which predicates it generates. Here 40 % are =, 20 % each <= and >=, 10 % BETWEEN over 12 %
     of the values, and 10 % IN with three values.
@@ -94,9 +95,8 @@ class ABEGen(TreeWorkload):
 
     def generate_events(self, block: int) -> list[dict[str, Any]]:
         draws = Draws(self.seed, "events", block)
-        attributes = draws.draw_subsets(
-            compute_zipf_weights(self.dimensions, self.dimension_skew), self.event_size, BLOCK
-        )
+        # Uniform: the skew is that of the predicates' attributes.
+        attributes = draws.draw_subsets(np.ones(self.dimensions), self.event_size, BLOCK)
         values = draws.integers(0, self.cardinality, BLOCK, self.event_size)
         return [
             {f"a{a}": v for a, v in zip(names, found, strict=True)}
