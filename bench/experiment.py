@@ -27,12 +27,16 @@ SUBSCRIPTIONS_MIN = 1_000
 
 @dataclass(frozen=True)
 class Point:
-    """A point on the axis of a sub-figure: a workload and the number of subscriptions."""
+    """A point on the axis of a sub-figure: a workload and the number of subscriptions.
+
+    `comparable` is False if scaling changed what the paper holds fixed.
+    """
 
     variant: str
     x: float | str
     work: Workload
     count: int
+    comparable: bool = True
 
     @property
     def key(self) -> str:
@@ -55,6 +59,8 @@ class Experiment:
     instead of points, and a figure that compares other structures has its own `measure`. `more_metrics` are those of
     further sub-figures.
 
+    `paper_values` has the paper's numbers of the figure's metric by (variant, x, engine).
+
     `no_verdict_reason` is set if the claims cannot be judged. `difference_reason` explains why some claims do not hold
     here.
     """
@@ -74,6 +80,7 @@ class Experiment:
     no_verdict_reason: str = ""
     difference_reason: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    paper_values: Mapping[tuple[str, Any, str], float] = field(default_factory=dict)
 
     def get_label(self, engine: str) -> str:
         """Return the name of an engine in tables and plots."""

@@ -119,7 +119,7 @@ class AdTrees(TreeWorkload):
         return owner[order], pools[order], child[order]
 
     def _list_own_children(self, pool: int, entries: I64) -> tuple[I64, I64, I64]:
-        """List the children of nodes that are no advertisements: 2 or 3 predicates, or a larger part and 1 or 2 more."""
+        """List the children of other nodes: 2 or 3 predicates, or a larger part and 1 or 2 more."""
         draw, salt, level, is_or = self._hashed, 100 * pool, pool // 2, pool % 2
         count = draw.integers(2, 4, entries, salt)
         owner = np.repeat(np.arange(len(entries)), count)
