@@ -5,8 +5,9 @@ The data belong to an online shop and are not public. Published are 1,392,196 ex
 sub-expression occurs: a predicate 68.76 times on average, less often on higher levels, 2.88 times on level 9, by Zipf.
 So an expression has 973,794 * 68.76 / 1,392,196 = 48.1 predicates on average.
 
-Chosen here are the shares of the levels, the sharing on levels 2 to 8 (geometric), the predicates, and the shape: an
-advertisement is shown on any of several *occasions*, each an AND of some predicates, and is an OR of these. About one
+Chosen here are the shares of the levels, the sharing on levels 2 to 8 (geometric), the predicates and the shape. At
+most a fifth of the values satisfy a predicate, so that not too many advertisements match the same event. An
+advertisement is shown on any of several *occasions*, each an AND of some predicates, and is an OR of these. One
 occasion in an advertisement is larger, with another OR in it. That makes about 15 conjunctions of 4 predicates; the
 4,592 MB of conjunctions in Table 4 are 3.3 KB for each expression.
 
@@ -199,11 +200,11 @@ def _format_predicate(attribute: int, kind: int, value: int, more: int, words: l
         if kind < 2:
             return f"{name} = '{_make_word(attribute, value)}'"
         members = ", ".join(f"'{_make_word(attribute, word)}'" for word in words[:more])
-        return f"{name} {'NOT IN' if kind == 9 else 'IN'} ({members})"
+        return f"{name} IN ({members})"
     if kind < 3:
-        return f"{name} <= {value}"
+        return f"{name} <= {value // 5}"
     if kind < 6:
-        return f"{name} >= {value}"
+        return f"{name} >= {NUMBERS - value // 5}"
     return f"{name} BETWEEN {value} AND {value + words[0] // 10}" if kind < 9 else f"{name} = {value}"
 
 

@@ -133,7 +133,7 @@ OTHERS = {
 }  # fmt: skip
 
 CHECKSUMS = {
-    "abegen": 2841619556, "ads": 3008983889, "adtrees": 2012668599, "begen": 2794861228,
+    "abegen": 2841619556, "ads": 3008983889, "adtrees": 4104953845, "begen": 2794861228,
     "catalogue": 1401445959, "clauses": 1777796894,
     "flights": 3927043195, "groups": 3022266243, "targeting": 1238816540, "varied": 2382270560,
     "keywords": 3522203677, "prefixes": 444193497, "products": 3593503369, "qgrams": 3952597927, "ranked": 797220355,
