@@ -6,7 +6,7 @@ from bench.runner import Settings
 
 EXPERIMENT_NAMES = [
     *(f"betree-fig{n}" for n in range(4, 14)), "betree-table3", "betree-table5",
-    *(f"atree-fig{n}" for n in range(7, 14)), "atree-table4",
+    *(f"atree-fig{n}" for n in range(7, 14)), "atree-table4", "atree-choices", "atree-conjunctions",
     "opindex-fig1", *(f"opindex-fig{n}" for n in range(7, 15)),
     *(f"pstree-fig{n}" for n in range(5, 16)), "pstree-table2", "pstree-table3",
     "ranked-table2", *(f"ranked-fig{n}" for n in range(6, 10)),

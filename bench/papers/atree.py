@@ -4,32 +4,39 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from bench.claims import (
-    Claim,
-    Grows,
-    GrowsLess,
-    GrowsLinearly,
-    IncludesShare,
-    Leads,
-    Row,
-    claim_ranking,
-    claim_similar,
-    compute_lead,
-)
+from bench.claims import Claim, Row
 from bench.engines import list_engines_of_paper
-from bench.experiment import Experiment, Metric, Point, scale_count
-from tellwhen.kernels.arrays import I64
+from bench.experiment import SUBSCRIPTIONS_MIN, Experiment, Metric, Point, scale_count
+from bench.papers.atree_claims import (
+    BINARY,
+    CONJUNCTION_ENGINES,
+    IDENTITY,
+    NO_DEMAND,
+    NO_ZERO,
+    NO_ZERO_NO_DEMAND,
+    OTHERS,
+    REORGANISED,
+    STEPS,
+    TABLE_4,
+    UNSHARED,
+    claim_ads,
+    claim_building_time,
+    claim_choices,
+    claim_conjunctions,
+    claim_design,
+    claim_dynamics,
+    claim_matching_time,
+    claim_memory,
+    claim_optimizations,
+    claim_sharing,
+)
 from tellwhen.language.parser import parse
 from tellwhen.profile import Profile
-from tellwhen.workloads import ABEGen, Ads, take_subscriptions
+from tellwhen.workloads import ABEGen, AdTrees, BEGen, Workload, take_subscriptions
 
-OTHERS = ("intervalid", "bop", "bdd", "translation")
 ALL = list_engines_of_paper("atree")
 MILLION, ADS = 1_000_000, 1_392_196
 Parameters = Mapping[str, tuple[str, tuple[float, ...]]]
@@ -49,46 +56,59 @@ MATCHING_PARAMETERS: Parameters = {
 }
 
 
-def _vary_each(parameters: Parameters, scale: float) -> list[Point]:
-    """Return a sub-figure for each parameter. The total, on which sharing depends, is scaled too."""
+ONLY_AND = (1.0, 0.0, 0.0, 0.0, 0.0)
+ORDERS = range(5)
+"""Orders in which the expressions of Figure 9 come."""
+
+
+def _make_point(variant: str, x: float | str, work: Workload, count: int, scale: float) -> Point:
+    """Return a point with a share of the paper's number of subscriptions, which has a minimum."""
+    return Point(variant, x, work, scale_count(count, scale), count * scale >= SUBSCRIPTIONS_MIN)
+
+
+def _vary_each(parameters: Parameters, scale: float, **fixed: Any) -> list[Point]:
+    """Return a sub-figure for each parameter, with the paper's numbers of expressions as x.
+
+    `total` is scaled too, so a sub-expression occurs as often as in the paper, on average. More expressions share
+    more, because they come from the same pools.
+    """
     points = []
     for variant, (name, values) in parameters.items():
         for value in values:
-            count = scale_count(int(value) if name == "count" else MILLION, scale)
             options: dict[str, Any] = {} if name == "count" else {name: value}
-            if name == "dimensions":
-                options["event_size"] = min(20, int(value))
-            work = ABEGen(total=count, **options)
-            points.append(Point(variant, count if name == "count" else value, work, count))
+            work = ABEGen(total=scale_count(MILLION, scale), **fixed, **options)
+            points.append(_make_point(variant, value, work, int(value) if name == "count" else MILLION, scale))
     return points
 
 
-def _make_ads_points(scale: float) -> list[Point]:
-    count = scale_count(ADS, scale)
-    return [Point("Ads", "Ads", Ads(total=count), count)]
+def _make_ads_point(scale: float, x: int | str = "Ads", order: int = 0) -> Point:
+    return _make_point("Ads", x, AdTrees(total=scale_count(ADS, scale), order=order), ADS, scale)
 
 
-@dataclass(frozen=True)
-class ReversedAds(Ads):
-    """The expressions of `Ads` in reverse order."""
-
-    def draw_root_entries(self, numbers: I64) -> tuple[I64, I64]:
-        return super().draw_root_entries(np.maximum(0, self.total - 1 - numbers))
-
-
-def _make_points_in_both_orders(scale: float) -> list[Point]:
-    count = scale_count(ADS, scale)
-    return [*_make_ads_points(scale), Point("Ads", "last first", ReversedAds(total=count), count)]
+def _make_points_in_all_orders(scale: float) -> list[Point]:
+    return [_make_ads_point(scale, order, order) for order in ORDERS]
 
 
 def _make_sharing_points(scale: float) -> list[Point]:
-    return [*_vary_each({"a: sharing (Zipf)": SIZE_PARAMETERS["d: sharing (Zipf)"]}, scale), *_make_ads_points(scale)]
+    sharing = _vary_each({"a: sharing (Zipf)": SIZE_PARAMETERS["d: sharing (Zipf)"]}, scale)
+    return [*sharing, _make_ads_point(scale)]
 
 
 def _make_points_with_conjunctions(scale: float) -> list[Point]:
-    count = scale_count(MILLION, scale)
-    only_and = ABEGen(total=count, operators=(1.0, 0.0, 0.0, 0.0, 0.0))
-    return [*_make_sharing_points(scale), Point("only AND", "only AND", only_and, count)]
+    only_and = ABEGen(total=scale_count(MILLION, scale), operators=ONLY_AND)
+    return [*_make_sharing_points(scale), _make_point("only AND", "only AND", only_and, MILLION, scale)]
+
+
+def _make_conjunction_points(scale: float) -> list[Point]:
+    """Return points with conjunctions only: of 4 predicates from ABE-Gen, and as in PS-Tree (section 7)."""
+    generated = partial(BEGen, cardinality=100, size=5, event_size=30, equality=0.2, match=0.01)
+    return [
+        *_vary_each({"a: expressions, ABE-Gen": ("count", COUNTS)}, scale, operators=ONLY_AND, depth=2),
+        *(
+            _make_point("b: dimensions, BE-Gen", d, generated(dimensions=d), MILLION, scale)
+            for d in (100, 1_000, 10_000, 30_000)
+        ),
+    ]
 
 
 GENERATED = "Ads, as generated here"
@@ -98,7 +118,7 @@ def _measure_sharing(scale: float) -> list[Row]:
     """Count how often sub-expressions of each level occur, and how often predicates do, by rank (Figure 7)."""
     count = scale_count(ADS, scale)
     profile, times = Profile(), Counter[str]()
-    for text in take_subscriptions(Ads(total=count), count):
+    for text in take_subscriptions(AdTrees(total=count), count):
         expression = parse(text)
         profile.add_subscriptions([expression])
         times.update(str(predicate) for predicate in expression.predicates())
@@ -111,12 +131,7 @@ def _measure_sharing(scale: float) -> list[Row]:
     ]
 
 
-UNSHARED, BINARY = "atree:share=0", "atree:binary=1"
-IDENTITY, REORGANISED = "atree:share=1", "atree:share=2"
-NO_ZERO_NO_DEMAND, NO_ZERO, NO_DEMAND = "atree:zero=0,demand=0", "atree:zero=0", "atree:demand=0"
 RANDOM_ACCESS = "atree:access=1"
-STEPS = (UNSHARED, IDENTITY, REORGANISED, "atree")
-"""Engines of Figure 9, from no optimization to all optimizations."""
 
 
 MATCHING_DIFFERS = (
@@ -161,89 +176,6 @@ def _make_figure(
     )
 
 
-def _claim_memory() -> tuple[Claim, ...]:
-    """Return the claims of section 6.4.1 (Figure 11)."""
-    return (
-        Leads("atree", OTHERS, where="a:"),
-        Leads("atree", ("bop",), compute_lead(71), where="a:", at_end=True),
-        *(Leads(other, ("translation",), where="a:") for other in ("intervalid", "bop", "bdd")),
-        *(
-            GrowsLess(engine, "a:", other, "a:")
-            for engine in ("atree", "bdd")
-            for other in ("intervalid", "bop", "translation")
-        ),
-        Leads("atree", OTHERS, where="b:"),
-        # In the paper these two run out of memory with depth and children.
-        *(Grows(engine, at_least=10, where=where) for engine in ("bdd", "translation") for where in ("b:", "c:")),
-        *claim_ranking("atree", "bop", "intervalid", where="c:"),
-        *(Grows(engine, at_most=0.9, where="d:") for engine in ("atree", "bdd")),
-        Leads("atree", OTHERS, where="d:", x_from=0.2),
-        Leads("atree", OTHERS, compute_lead(68), where="d:", x_from=1),
-    )
-
-
-def _claim_matching_time() -> tuple[Claim, ...]:
-    """Return the claims of section 6.4.2 (Figure 12). The paper's Scan is our `naive`, not our `scan`."""
-    indexed = ("atree", *OTHERS)
-    return (
-        *(GrowsLinearly(engine, where="a:") for engine in (*indexed, "naive")),
-        *(Leads("atree", (*OTHERS, "naive"), where=where) for where in ("a:", "b:", "c:", "d:")),
-        Leads("atree", ("bdd",), compute_lead(86), where="a:", at_end=True),
-        Leads("translation", ("bdd", "bop", "intervalid", "naive"), where="a:"),
-        *claim_similar("intervalid", "bop", where="a:"),
-        *(Grows(engine, at_least=1, where="b:") for engine in (*indexed, "naive")),
-        *(GrowsLess("atree", where, engine, where) for where in ("b:", "c:") for engine in (*OTHERS, "naive")),
-        Leads("naive", ("intervalid", "bop"), where="b:", x_from=6),
-        Leads("atree", ("naive",), compute_lead(99), where="b:", x_from=6),
-        Grows("atree", at_most=0.8, where="d:"),
-        Grows("bdd", at_most=1, where="d:"),
-        GrowsLess("atree", "d:", "bdd", "d:"),
-        *(Grows(engine, at_least=0.9, where="d:") for engine in ("intervalid", "bop", "translation", "naive")),
-        *(Grows(engine, at_most=1, where=where) for engine in indexed for where in ("e:", "f:")),
-        Grows("naive", at_least=0.8, at_most=1.25, where="e:"),
-        *(Grows(engine, at_least=0.5, at_most=2, where="g:") for engine in (*indexed, "naive")),
-        *(Grows(engine, at_least=1, where="h:") for engine in indexed),
-        Grows("naive", at_least=0.8, at_most=1.25, where="h:"),
-        *claim_ranking("atree", "translation", "bdd", "bop", "intervalid", "naive", where="e:"),
-        *claim_ranking("atree", "translation", "bdd", "bop", "intervalid", "naive", where="h:"),
-    )
-
-
-def _claim_building_time() -> tuple[Claim, ...]:
-    """Return the claims of section 6.4.3 (Figure 13)."""
-    size_variants = ("a:", "b:", "c:")
-    return (
-        Grows("atree", at_least=1, where="a:"),
-        *(Leads("atree", OTHERS, where=where) for where in size_variants),
-        *(
-            Leads(engine, ("translation", "bdd"), where=where)
-            for engine in ("bop", "intervalid")
-            for where in size_variants
-        ),
-        Grows("atree", at_most=0.8, where="d:"),
-        Leads("atree", OTHERS, where="d:", x_from=0.2),
-        Leads("atree", ("bop",), compute_lead(75), where="d:", x_from=1),
-    )
-
-
-def _claim_ads() -> tuple[Claim, ...]:
-    """Return the claims of section 6.5 (Table 4): a ranking for each column, and claims about single engines."""
-    return (
-        *claim_ranking("atree", "bdd", "translation", "bop", "intervalid", "dewey", "naive"),
-        *claim_similar("bop", "intervalid"),
-        *claim_similar("bop", "dewey"),
-        Leads("atree", ("bdd",), compute_lead(86)),
-        Leads("atree", ("naive",), 529.1 / 1.6),
-        *claim_ranking("atree", "bop", "intervalid", "dewey", "bdd", metric="build"),
-        *claim_similar("bdd", "translation", metric="build"),
-        Leads("atree", ("bdd",), compute_lead(89), metric="build"),
-        IncludesShare("translation", "translate", 14.6 / (11.1 + 14.6), metric="build"),
-        *claim_ranking("atree", "bop", "bdd", "intervalid", "dewey", "translation", metric="index"),
-        Leads("atree", ("bdd",), compute_lead(75), metric="index"),
-        IncludesShare("translation", "translated", 4_592 / (320 + 4_592), metric="index"),
-    )
-
-
 EXPERIMENTS = [
     Experiment(
         "atree-fig7",
@@ -253,10 +185,8 @@ EXPERIMENTS = [
         "sharing",
         (),
         rows=_measure_sharing,
-        claims=(
-            Grows(GENERATED, at_least=1 / 30, at_most=1 / 18, where="a:"),  # 2.88 of 68.76
-            Grows(GENERATED, at_most=1e-3, where="b:"),
-        ),
+        claims=claim_sharing(GENERATED),
+        paper_values={("a: level", 1, GENERATED): 68.76, ("a: level", 9, GENERATED): 2.88},
         no_verdict_reason="the generator is tuned to these numbers, so finding them again proves nothing",
     ),
     Experiment(
@@ -267,11 +197,7 @@ EXPERIMENTS = [
         "match",
         ("atree", BINARY, UNSHARED, "naive", "scan"),
         _make_sharing_points,
-        claims=(
-            Leads("atree", (BINARY, UNSHARED, "naive")),
-            Leads(UNSHARED, ("naive",), 2),
-            Grows("atree", at_most=0.8, where="a:"),
-        ),
+        claims=claim_design(),
         labels={"atree": "multi-tree, sharing", BINARY: "binary tree, sharing", UNSHARED: "multi-tree, no sharing"},
         difference_reason="where nothing is shared (Zipf 0), a graph in which every expression has nodes of its own "
         "is as fast",
@@ -281,19 +207,14 @@ EXPERIMENTS = [
         "A-Tree: uniqueness and dynamics",
         "Unique ids, reorganisation and self-adjustment each save memory and time, and cost building time; with all "
         "of them the memory does not depend on the order in which expressions come.",
-        "workload",
+        "order of the expressions",
         "index",
         STEPS,
-        _make_points_in_both_orders,
-        claims=(
-            *claim_ranking(*reversed(STEPS)),
-            *claim_ranking(*reversed(STEPS), metric="match"),
-            *claim_ranking(*STEPS, metric="build"),
-            Grows("atree", at_least=0.98, at_most=1.02),
-        ),
+        _make_points_in_all_orders,
+        claims=claim_dynamics(),
         more_metrics=("match", "build"),
-        difference_reason="without unique ids it builds five times as many nodes, which takes longer than finding "
-        "equal ones",
+        difference_reason="without unique ids it builds far more nodes, which takes longer than finding equal ones. "
+        "Before expressions are reorganised, nothing depends on their order here",
         labels={
             UNSHARED: "no optimization",
             IDENTITY: "unique ids",
@@ -310,14 +231,7 @@ EXPERIMENTS = [
         "match",
         ("atree", NO_DEMAND, NO_ZERO, NO_ZERO_NO_DEMAND, RANDOM_ACCESS),
         _make_points_with_conjunctions,
-        claims=(
-            Leads("atree", (NO_DEMAND, NO_ZERO, NO_ZERO_NO_DEMAND)),
-            Leads(NO_DEMAND, (NO_ZERO_NO_DEMAND,)),
-            Leads(NO_ZERO, (NO_ZERO_NO_DEMAND,)),
-            # "By a maximum of": at one point at least.
-            Leads("atree", (NO_ZERO,), compute_lead(85), share=0.01),
-            Leads("atree", (NO_DEMAND,), compute_lead(92), share=0.01, where="only AND"),
-        ),
+        claims=claim_optimizations(),
         difference_reason="guards, which the paper does not have, spare most ANDs a look, on demand or not: less is "
         "left to save",
         labels={
@@ -337,7 +251,7 @@ EXPERIMENTS = [
         "index",
         SIZE_PARAMETERS,
         MEMORY_DIFFERS,
-        *_claim_memory(),
+        *claim_memory(),
     ),
     _make_figure(
         "atree-fig12",
@@ -348,7 +262,7 @@ EXPERIMENTS = [
         "match",
         MATCHING_PARAMETERS,
         MATCHING_DIFFERS,
-        *_claim_matching_time(),
+        *claim_matching_time(),
     ),
     _make_figure(
         "atree-fig13",
@@ -358,7 +272,34 @@ EXPERIMENTS = [
         "build",
         SIZE_PARAMETERS,
         BUILDING_DIFFERS,
-        *_claim_building_time(),
+        *claim_building_time(),
+    ),
+    Experiment(
+        "atree-choices",
+        "A-Tree: the engine below Translation, and Dewey IDs",
+        "Below Translation, PSTBloom is faster than BE-Tree and OpIndex. Interval IDs are always slightly faster than "
+        "Dewey IDs (section 6.4, without a figure).",
+        "see the variant",
+        "match",
+        ("translation", "translation:base=2", "translation:base=3", "intervalid", "dewey"),
+        _make_sharing_points,
+        claims=claim_choices(),
+        labels={
+            "translation": "PSTBloom below",
+            "translation:base=2": "BE-Tree below",
+            "translation:base=3": "OpIndex below",
+        },
+    ),
+    Experiment(
+        "atree-conjunctions",
+        "A-Tree: conjunctions",
+        "Even on conjunctions A-Tree matches faster than engines of conjunctions (abstract, without a figure).",
+        "see the variant",
+        "match",
+        ("atree", *CONJUNCTION_ENGINES),
+        _make_conjunction_points,
+        claims=claim_conjunctions(),
+        more_metrics=("build", "index"),
     ),
     Experiment(
         "atree-table4",
@@ -369,8 +310,9 @@ EXPERIMENTS = [
         "workload",
         "match",
         ("atree", "dewey", *OTHERS, "naive", "scan"),
-        _make_ads_points,
-        claims=_claim_ads(),
+        lambda scale: [_make_ads_point(scale)],
+        claims=claim_ads(),
+        paper_values={("Ads", "Ads", engine): time for engine, time in TABLE_4.items()},
         more_metrics=("build", "index"),
         difference_reason="every engine is compiled here, so bdd, translation and the scans are closer to A-Tree "
         "than in the paper, and its lead grows with the size. bop evaluates half of its candidates, byte by byte; "

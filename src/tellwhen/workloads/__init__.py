@@ -4,6 +4,7 @@ A block depends on the seed and its number only: it is the same on every machine
 """
 
 from tellwhen.workloads.abegen import ABEGen
+from tellwhen.workloads.ad_trees import AdTrees
 from tellwhen.workloads.ads import Ads
 from tellwhen.workloads.base import BLOCK, ArrayWorkload, Workload, take_events, take_subscriptions
 from tellwhen.workloads.begen import BEGen
@@ -19,6 +20,7 @@ from tellwhen.workloads.targeting import Targeting
 WORKLOADS: dict[str, type[Workload]] = {
     "abegen": ABEGen,
     "ads": Ads,
+    "adtrees": AdTrees,
     "begen": BEGen,
     "catalogue": Catalogue,
     "clauses": Clauses,
@@ -37,6 +39,7 @@ __all__ = [
     "BLOCK",
     "WORKLOADS",
     "ABEGen",
+    "AdTrees",
     "Ads",
     "ArrayWorkload",
     "BEGen",

@@ -10,7 +10,7 @@ import numpy as np
 
 from tellwhen.kernels.arrays import I64
 from tellwhen.workloads.base import BLOCK
-from tellwhen.workloads.draws import Draws, compute_zipf_ranks, compute_zipf_weights
+from tellwhen.workloads.draws import Draws, compute_zipf_ranks
 from tellwhen.workloads.trees import UNSHARED, TreeWorkload, choose_pool_size, expect_distinct
 
 OPERATORS = ("AND", "OR", "NOT", "XOR", "XNOR")
@@ -18,12 +18,18 @@ OCCURRENCES, DEFAULT_SKEW = 4.33, 0.6
 """At the default skew a sub-expression occurs 4.33 times on average. A predicate, two levels below the root, occurs
 4.33^2 or about 18.35 times (section 6.1)."""
 
+KIND_SHARES, TEXTS = (0.4, 0.2, 0.2, 0.1, 0.1), 100_000
+"""The shares of =, <=, >=, BETWEEN and IN, and how many predicates each of the first four can form by default. Of IN
+there are far more."""
+
 
 @dataclass(frozen=True)
 class ABEGen(TreeWorkload):
     """Generator with the parameters of Table 3 of A-Tree.
 
-    With `total` subscriptions, sub-expressions occur as often as in the paper.
+    With `total` subscriptions, sub-expressions occur as often as in the paper; with more, they occur more often, because
+    they are drawn from the same pools. `dimension_skew` is that of the
+    predicates' attributes. The attributes of events are uniform, and so are all values.
 
     The paper does not say which predicates it generates. Here 40 % are =, 20 % each <= and >=, 10 % BETWEEN over 12 %
     of the values, and 10 % IN with three values.
@@ -61,7 +67,10 @@ class ABEGen(TreeWorkload):
         draws = float(self.total)
         for level in range(self.depth - 1, 0, -1):
             draws *= self.fan
-            sizes[level] = choose_pool_size(draws / OCCURRENCES, draws, DEFAULT_SKEW) if self.skew else float(UNSHARED)
+            distinct = draws / OCCURRENCES
+            if level == 1:
+                distinct = _count_entries(distinct, draws)
+            sizes[level] = choose_pool_size(distinct, draws, DEFAULT_SKEW) if self.skew else float(UNSHARED)
             draws = expect_distinct(sizes[level], draws, self.skew) if self.skew else draws
         return sizes
 
@@ -74,7 +83,7 @@ class ABEGen(TreeWorkload):
         value = draw.integers(0, self.cardinality, entries, 2)
         wide = np.minimum(value + max(1, round(0.12 * self.cardinality)) - 1, self.cardinality - 1)
         more = [draw.integers(0, self.cardinality, entries, column) for column in (3, 4)]
-        kind = np.searchsorted([0.4, 0.6, 0.8, 0.9], draw.uniform(entries, 5), side="right")
+        kind = np.searchsorted(np.cumsum(KIND_SHARES)[:-1], draw.uniform(entries, 5), side="right")
         forms = ("= {1}", "<= {1}", ">= {1}", "BETWEEN {1} AND {2}", "IN ({1}, {3}, {4})")
         rows = zip(kind.tolist(), *(column.tolist() for column in (attribute, value, wide, *more)), strict=True)
         return [f"a{a} " + forms[form].format(None, *rest) for form, a, *rest in rows]
@@ -94,11 +103,20 @@ class ABEGen(TreeWorkload):
 
     def generate_events(self, block: int) -> list[dict[str, Any]]:
         draws = Draws(self.seed, "events", block)
-        attributes = draws.draw_subsets(
-            compute_zipf_weights(self.dimensions, self.dimension_skew), self.event_size, BLOCK
-        )
+        # Uniform: the skew is that of the predicates' attributes.
+        attributes = draws.draw_subsets(np.ones(self.dimensions), self.event_size, BLOCK)
         values = draws.integers(0, self.cardinality, BLOCK, self.event_size)
         return [
             {f"a{a}": v for a, v in zip(names, found, strict=True)}
             for names, found in zip(attributes.tolist(), values.tolist(), strict=True)
         ]
+
+
+def _count_entries(predicates: float, draws: float) -> float:
+    """Return how many entries of a pool make so many different predicates. Some entries are the same predicate."""
+    low, high = predicates, max(predicates, draws)
+    for _ in range(40):
+        middle = (low + high) / 2
+        texts = sum(TEXTS * -np.expm1(-share * middle / TEXTS) for share in KIND_SHARES[:-1])
+        low, high = (middle, high) if texts + KIND_SHARES[-1] * middle < predicates else (low, middle)
+    return high

@@ -1,9 +1,9 @@
-"""Advertisements: deep expressions over few attributes, with much sharing (A-Tree, section 6.2; PS-Tree, 7.4).
+"""Advertisements of 8 predicates on average over few attributes, with much sharing (PS-Tree, 7.4; A-Tree, 6.2).
 
 The real ones belong to an online shop and are not public. Published are 122 attributes, 1 to 56 predicates and 1 to 9
 levels in an expression, 20 attributes in an event, and how often a sub-expression occurs: 68.76 times on level 1, down
-to 2.88 on level 9, by Zipf. Chosen here are the shares of the levels, the sharing on levels 2 to 8 (geometric), and the
-predicates.
+to 2.88 on level 9, by Zipf. PS-Tree has 8 predicates in a subscription; A-Tree has far more, see `ad_trees.py`. Chosen
+here are the shares of the levels, the sharing on levels 2 to 8 (geometric), and the predicates.
 """
 
 from __future__ import annotations

@@ -86,7 +86,9 @@ class TreeWorkload(Workload):
         entries_by_level: dict[int, list[I64]] = {int(level): [entries[levels == level]] for level in np.unique(levels)}
         nodes_by_level: dict[int, tuple[I64, list[str], I64, I64, I64]] = {}
         for level in range(int(levels.max()), 1, -1):
-            mine = np.unique(np.concatenate(entries_by_level.get(level, [entries[:0]])))
+            if level not in entries_by_level:
+                continue
+            mine = np.unique(np.concatenate(entries_by_level[level]))
             operators, owner, below, child = self.expand_nodes(level, mine)
             nodes_by_level[level] = mine, operators, owner, below, child
             for lower in np.unique(below).tolist():

@@ -15,6 +15,7 @@ from tellwhen.workloads import (
     WORKLOADS,
     ABEGen,
     Ads,
+    AdTrees,
     BEGen,
     Catalogue,
     Clauses,
@@ -30,6 +31,7 @@ from tellwhen.workloads import (
     take_events,
     take_subscriptions,
 )
+from tellwhen.workloads.ad_trees import OCCASION, ROOT
 from tellwhen.workloads.base import ArrayWorkload
 from tellwhen.workloads.begen import CLASSES
 from tellwhen.workloads.conjunctions import BETWEEN, EQ, IN, SIGNS
@@ -112,6 +114,7 @@ def test_the_size_of_a_pool_gives_the_wanted_sharing():
 
 SMALL = {
     "abegen": ABEGen(total=20_000, dimension_skew=0.7), "ads": Ads(total=20_000),
+    "adtrees": AdTrees(total=20_000, order=3),
     "begen": BEGen(operators="high", skew=1.0), "catalogue": Catalogue(),
     "clauses": Clauses(clauses=4, dimensions=300), "flights": Flights(),
     "groups": Groups(dimensions=60, event_size=12, bases=20, cardinality=30),
@@ -130,7 +133,8 @@ OTHERS = {
 }  # fmt: skip
 
 CHECKSUMS = {
-    "abegen": 1203638262, "ads": 3008983889, "begen": 2794861228, "catalogue": 1401445959, "clauses": 1777796894,
+    "abegen": 2841619556, "ads": 3008983889, "adtrees": 4104953845, "begen": 2794861228,
+    "catalogue": 1401445959, "clauses": 1777796894,
     "flights": 3927043195, "groups": 3022266243, "targeting": 1238816540, "varied": 2382270560,
     "keywords": 3522203677, "prefixes": 444193497, "products": 3593503369, "qgrams": 3952597927, "ranked": 797220355,
 }  # fmt: skip
@@ -290,7 +294,8 @@ def test_abegen_has_the_published_sharing():
         _, _, _, middle = work.expand_nodes(3, np.arange(100_000))
         distinct, times = np.unique(middle, return_counts=True)
         _, owner, _, leaf = work.expand_nodes(2, distinct)
-        return len(middle) / len(distinct), times[owner].sum() / len(np.unique(leaf))
+        predicates = set(work.format_predicates(np.unique(leaf)))
+        return len(middle) / len(distinct), times[owner].sum() / len(predicates)
 
     middle, leaf = measure_sharing(0.6)
     assert abs(middle / 4.33 - 1) < 0.1
@@ -316,6 +321,41 @@ def test_ads_are_as_published():
     assert max(shared) >= 8
     assert abs(shared[1] / 68.76 - 1) < 0.3
     assert shared[1] > shared[2] > shared[4] > shared[7] > 1.5
+
+
+@FIGURES
+def test_ad_trees_are_as_published():
+    """Section 6.2: 1 to 56 predicates, 48.1 on average, up to 9 levels, 122 attributes, 20 in an event; sharing."""
+    work = AdTrees(total=20_000)
+    parsed = [tw.parse(expression) for expression in take_subscriptions(work, 20_000)]
+    sizes = [len(list(one.predicates())) for one in parsed]
+    assert (min(sizes), max(sizes)) == (1, 56)
+    assert abs(np.mean(sizes) - 973_794 * 68.76 / 1_392_196) < 0.5
+    assert len({p.attribute for one in parsed[:2_000] for p in one.predicates()}) == 122
+    assert {len(event) for event in work.generate_events(0)} == {20}
+    profile = Profile()
+    profile.add_subscriptions(parsed)
+    shared = {level.level: level.ratio for level in profile.sharing()}
+    assert sorted(shared) == list(range(1, 10))
+    assert abs(shared[1] / 68.76 - 1) < 0.2
+    assert abs(shared[9] / 2.88 - 1) < 0.1
+    assert list(shared.values()) == sorted(shared.values(), reverse=True)
+
+
+@pytest.mark.parametrize("total", [1_000, 12_000])
+def test_ad_trees_are_the_same_in_every_order(total):
+    first, second, third = (take_subscriptions(AdTrees(total=total, order=order), total) for order in range(3))
+    assert sorted(first) == sorted(second) == sorted(third)
+    assert first != second != third
+
+
+def test_every_second_ad_and_occasion_extends_another():
+    work = AdTrees(total=1_000)
+    for pool in (OCCASION, ROOT + 5):
+        _, owner, pools, child = work.expand_nodes(pool, np.arange(200))
+        for k in range(0, 200, 2):
+            original, copy = (list(zip(pools[owner == n], child[owner == n], strict=True)) for n in (k, k + 1))
+            assert copy[:-1] == original
 
 
 # products, words, flights, boxes
