@@ -62,12 +62,14 @@ class VariesLess(Claim):
     def engines(self) -> tuple[str, ...]:
         return self.engine, self.rival
 
-    def _judge(self, rows: Sequence[Row], metric: str) -> Finding:
+    def _judge(self, rows: Sequence[Row], metric: str) -> list[Finding]:
+        subject = f"{self.engine} > {self.rival}"
         own, other = (_compute_variation(rows, engine, metric) for engine in self.engines)
         if own is None or other is None:
-            return Finding("not comparable", f"{self.engine} and {self.rival} were not measured at several points")
+            text = f"{self.engine} and {self.rival} were not measured at several points"
+            return [Finding("not comparable", text, subject)]
         text = f"{self.engine} varies by {own:.2%}, {self.rival} by {other:.2%}"
-        return Finding("holds" if own < other else "does not hold", text)
+        return [Finding("draw" if own == other else "holds" if own < other else "fails", text, subject)]
 
 
 def _compute_variation(rows: Sequence[Row], engine: str, metric: str) -> float | None:
