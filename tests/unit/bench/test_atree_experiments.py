@@ -67,8 +67,12 @@ def test_every_claim_and_paper_value_is_about_a_point():
 def test_which_value_varies_less():
     rows = [make_row("a", value, x) for x, value in enumerate((100, 101, 100))]
     rows += [make_row("b", value, x) for x, value in enumerate((100, 120, 100))]  # first and last are equal
-    assert VariesLess("a", "b").judge(rows, "match").verdict == "holds"
-    assert VariesLess("b", "a").judge(rows, "match").verdict == "does not hold"
-    assert VariesLess("a", "a").judge(rows, "match").verdict == "does not hold"
-    assert VariesLess("a", "b").judge(rows[:4], "match").verdict == "not comparable"
-    assert "a varies by 1.00%, b by 20.00%" in VariesLess("a", "b").judge(rows, "match").text
+    def judge(first, second, given=rows):
+        [finding] = VariesLess(first, second).judge(given, "match")
+        return finding
+
+    assert judge("a", "b").verdict == "holds"
+    assert judge("b", "a").verdict == "fails"
+    assert judge("a", "a").verdict == "draw"
+    assert judge("a", "b", rows[:4]).verdict == "not comparable"
+    assert "a varies by 1.00%, b by 20.00%" in judge("a", "b").text

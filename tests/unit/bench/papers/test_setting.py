@@ -17,19 +17,20 @@ def calls(monkeypatch):
     """Calls of the measurement of a point, which measures nothing here."""
     found = []
 
-    def measure(point, engines, repeat, historical_events=0):
+    def measure(point, engines, repeat, times_builds, historical_events=0):
+        assert times_builds
         found.append((engines, repeat, historical_events))
         yield {"doing": "the workload", "engine": None}
         for name in engines:
             yield {"doing": "build", "engine": name}
             yield {"row": {"engine": name, "status": "ok"}}
 
-    monkeypatch.setattr(process, "measure", measure)
+    monkeypatch.setattr(process, "measure_engines", measure)
     return found
 
 
 def measure(function, work, engines):
-    messages = list(function(Point("", 1, work, 1_000), engines, 3))
+    messages = list(function(Point("", 1, work, 1_000), engines, 3, True))
     assert messages[0] == {"doing": "the workload", "engine": None}
     steps = [message["engine"] for message in messages if message.get("doing") == "build"]
     return steps, {m["row"]["engine"]: m["row"]["status"] for m in messages if "row" in m}
@@ -77,6 +78,7 @@ def test_historical_events_are_others_of_the_same_distribution():
 
 
 def test_a_point_is_measured_with_history():
-    messages = list(measure_like_pstree(Point("", 1, BEGen(match=0.1), 1_000), ["pstbloom", "betree"], 2))
+    messages = list(measure_like_pstree(Point("", 1, BEGen(match=0.1), 1_000), ["pstbloom", "betree"], 2, True))
     rows = [message["row"] for message in messages if "row" in message]
-    assert [(row["engine"], row["status"]) for row in rows] == [("pstbloom", "ok"), ("betree", "ok")]
+    assert [row["engine"] for row in rows] == ["pstbloom", "betree"]
+    assert {row["status"] for row in rows} <= {"ok", "unsteady"}  # a busy machine may disturb every attempt
