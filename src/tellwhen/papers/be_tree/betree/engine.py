@@ -193,6 +193,7 @@ class BETree(ConjunctionEngine):
             truth=predicates // 64 + 1,
             satisfied=predicates,
             queue=len(self._index.nodes) + 1,
+            leaf=len(self._index.nodes) + 1,
             stamps=len(snapshot.subscriptions.kind) + 1,
             hits=len(self._index.nodes) + 1,
             effort=2,
