@@ -11,13 +11,15 @@ Deviations, and decisions that the paper leaves open:
   the tree is built. They are discrete and finite for every type of value. A later predicate has the bounds of the
   spaces that it touches, and is subsumed by a bucket only if it begins and ends where these spaces do.
 - Table 1 holds for every operator: the bounds of a predicate are its least and its greatest value.
-- A half of a bucket is created when a conjunction goes into it.
+- A half of a bucket is created when a conjunction goes into it. Layout finds the minimal intervals of buckets.
 - An extended l-node gets half as much room again. The paper adds `max_cap`: n conjunctions that nothing divides would
   be grouped n / max_cap times.
 - An l-node underflows when its p-node has fewer than `min_size` conjunctions; these are inserted again. Two halves are
   merged when neither they nor their bucket are divided further and all their conjunctions fill at most half an l-node.
-- Loss is measured by matching, and starts at 0 (the paper's optimistic start). Windows end when subscriptions change.
-  The root is not recycled: there is nothing above it to adjust.
+- Loss is measured by matching, and starts at 0 (the paper's optimistic start). Nodes whose windows are over are judged
+  at merges and in the background (`adjustment.py`). Of a useless node, only the conjunctions are inserted again that
+  another p-node attracts: the others would come back, and the tree would never settle. The root is not recycled: its
+  l-node has only conjunctions that no p-node takes.
 - True predicates are found once for an event. Testing a predicate is then reading a bit.
 - A conjunction with two predicates on one attribute is clustered by the first.
 """
@@ -70,10 +72,10 @@ class BETree(ConjunctionEngine):
         ),
         "min_size": Option(3, 1, 1 << 20, "conjunctions that must share an attribute to be partitioned by it"),
         "window": Option(
-            10, 1, 1000, "judge a leaf after this number of events, given in percent of the number of its conjunctions"
+            10, 1, 1000, "judge a node after this number of operations, in percent of the conjunctions below it"
         ),
         "threshold": Option(
-            0, -(1 << 20), 1 << 20, "dissolve a leaf whose useful tests minus wasted tests are below this number"
+            0, -(1 << 20), 1 << 20, "recycle a node whose useful tests minus wasted tests are below this number"
         ),
     }
     index_kind = BETreeIndex
