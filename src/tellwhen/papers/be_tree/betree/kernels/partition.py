@@ -104,7 +104,8 @@ def group_by_domain(nodes, conjunctions, predicates, marks, c):
 def find_best_group(nodes, predicates, groups, count):
     """Return the group with at least min_size members that has the highest score; -1 for none.
 
-    Among equals it is the group of the lowest domain. The score is the gain, which is the number of members, minus the loss that matching has measured for the domain.
+    Among equals it is the group of the lowest domain. The score is the gain, which is the number of members, minus the
+    loss that matching has measured for the domain.
     """
     best, highest = -1, 0.0
     for g in range(count):
