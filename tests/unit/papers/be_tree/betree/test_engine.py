@@ -493,14 +493,14 @@ def test_an_attribute_of_many_failed_tests_is_not_chosen_again():
 
 
 def test_minimal_intervals_rule_nodes_out():
-    """The domain is larger, since the store has another subscription; the bucket is the whole domain."""
-    store, engine = make_engine("betree:max_cap=3,min_size=2", [*(f"a = 5 AND b = {k}" for k in range(4)), "a >= 90"])
+    """The bucket of both conjunctions with a is the whole domain. The other two are in the l-node of the root."""
+    texts = ["a = 5 AND b = 1", "a IN (5, 7)", "c = 1", "d = 1", "a >= 90"]
+    store, engine = make_engine("betree:max_cap=3,min_size=2", texts)
     add(engine, *range(4))
-    events, _ = encode([{"a": 95}, {"a": 1}], store.attributes, Schema())
-    assert engine.reader().count_effort(events) == (0, 0)
-    assert match(engine, {"a": 5, "b": 3}, {"a": [1, 5], "b": 2}, {"a": tw.Interval(1, 9), "b": 1}) == [1, 1, 1]
-    events, _ = encode([{"a": 5, "b": 3}], store.attributes, Schema())
-    assert engine.reader().count_effort(events)[0] > 0
+    for value, candidates in ((1, 2), (5, 4), (7, 4), (8, 2), (95, 2), ([1, 5], 4), (tw.Interval(0, 9), 4)):
+        events, _ = encode([{"a": value, "b": 1}], store.attributes, Schema())
+        assert engine.reader().count_effort(events)[0] == candidates
+    assert match(engine, {"a": 5, "b": 1}, {"a": 7}, {"a": [1, 5]}, {"a": tw.Interval(6, 9)}) == [2, 1, 1, 1]
 
 
 def test_insertions_and_deletions_count_in_the_window():
