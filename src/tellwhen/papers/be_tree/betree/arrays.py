@@ -145,7 +145,7 @@ class TreeArrays(NamedTuple):
     nodes: Nodes
     conjunctions: TreeConjunctions
     bounds: Bounds
-    loss: F64  # |0|.25|0|  by domain: failed tests per visit and conjunction of the p-node that was last measured, or 0
+    loss: F64  # |0|.25|0|  by domain: failed tests per visit and conjunction below the p-node measured last; 0 to 1
 
 
 DOMAIN, LOW, HIGH, MIDDLE, LEFT, RIGHT, WORDS, DIRECTORY, NODE_COLUMNS = range(9)

@@ -93,16 +93,16 @@ class BETree(ConjunctionEngine):
     def __init__(self, source: Source, **options: int) -> None:
         self.recycled = 0  # conjunctions that were inserted again to adjust the tree, ever
         self._adjustment: Adjustment | None = None  # reads the tree, which must not change meanwhile
-        self._last_capacity = DEFAULT_CAPACITY  # as last chosen from events
         super().__init__(source, **options)
 
     def _build(self) -> None:
-        capacity, typical = self.option["max_cap"] or self._last_capacity, self.source.typical()
+        capacity, typical = self.option["max_cap"] or DEFAULT_CAPACITY, self.source.typical()
+        if hasattr(self, "_tree"):
+            capacity = self._tree.max_cap  # perhaps as events have tuned it
         self._grow_tree(capacity)
         if not self.option["max_cap"] and len(self) and len(typical.weight):
             suggested = suggest_capacity(self._estimate_share_of_matches(typical))
             if suggested != capacity:
-                self._last_capacity = suggested
                 self._grow_tree(suggested)
 
     def _grow_tree(self, capacity: int) -> None:
@@ -149,19 +149,19 @@ class BETree(ConjunctionEngine):
     def adjust(self, tree: Tree, index: BETreeIndex, snapshot: Snapshot) -> int:
         """Adjust a tree to the events that were matched by its layout; return how many conjunctions have moved."""
         tree.add_counts(index)
-        if tree.events >= self._root_window:
+        if tree.events >= self._get_root_window(tree):
             suggested = suggest_capacity(tree.close_root_window())
             if not self.option["max_cap"]:
                 tree.change_max_cap(suggested)
         return tree.recycle(snapshot, self.option["window"], self.option["threshold"])
 
-    @property
-    def _root_window(self) -> int:
-        """Number of events after which the tree is adjusted even if no subscription changes."""
-        return max(self.root_window_min, len(self._tree) * self.option["window"] // 100)
+    def _get_root_window(self, tree: Tree) -> int:
+        """Return the number of events after which a tree is adjusted even if no subscription changes."""
+        return max(self.root_window_min, len(tree) * self.option["window"] // 100)
 
     def is_due(self) -> bool:
-        return self._tree.events + int(self._index.counts[0, VISITS]) >= self._root_window and len(self._tree) > 0
+        tree, counted = self._tree, int(self._index.counts[0, VISITS])
+        return tree.events + counted >= self._get_root_window(tree) and len(tree) > 0
 
     def upkeep(self) -> Upkeep | None:
         self._adjustment = Adjustment(self, self._tree, self._index) if self.is_due() else None
@@ -172,7 +172,6 @@ class BETree(ConjunctionEngine):
         if adjustment is not self._adjustment:
             return False
         self._adjustment, self._tree, self._index = None, adjustment.tree, adjustment.index
-        self._last_capacity = self._tree.max_cap
         self.recycled += adjustment.recycled
         return True
 
@@ -208,7 +207,7 @@ class BETree(ConjunctionEngine):
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         super().restore(arrays)
         self._tree = Tree(unflatten(TreeArrays, arrays, "tree."), self._index.cut_start, self._index.cuts)
-        self._adjustment, self._last_capacity = None, self._tree.max_cap
+        self._adjustment = None
 
     def stats(self) -> dict[str, Any]:
         return super().stats() | {
