@@ -23,9 +23,14 @@ STEPS_PER_REPLACEMENT = 20
 
 EVENTS_PER_WORKLOAD = 60
 
+REPETITIONS = 11
+"""Match the events 11 times in each step; the median time counts."""
+
 
 def measure_replacement(works: Sequence[BEGen], count: int, spec: str = "betree") -> tuple[list[Row], Engine, Events]:
     """Replace the first workload by the second, then the second by the first, and measure after each step.
+
+    The engine adjusts itself when subscriptions change, and after the events of a step if these have made upkeep due.
 
     Returns a row for each step, the engine and the events. `x` of a row is the share of subscriptions replaced so far:
     1 when all subscriptions are of the second workload, 2 when all are of the first again.
@@ -49,6 +54,7 @@ def measure_replacement(works: Sequence[BEGen], count: int, spec: str = "betree"
         engine.insert(old + count)
         engine.merge()
         rows.append(_measure(engine, events, end / count))
+        engine.run_upkeep()
     return rows, engine, events
 
 
@@ -57,7 +63,7 @@ def _measure(engine: Engine, events: Events, share_replaced: float) -> Row:
     assert isinstance(reader, ConjunctionReader)
     event_count = len(events.single_valued)
     times = []
-    for _ in range(5):
+    for _ in range(REPETITIONS):
         begin = time.perf_counter()
         reader.match(events)
         times.append(time.perf_counter() - begin)

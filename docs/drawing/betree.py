@@ -45,18 +45,15 @@ def draw() -> str:
 
 
 def find_visited_nodes(tree: BETreeIndex, spaces: Spaces, event_points: dict[int, int]) -> set[int]:
-    """Return the nodes that an event reaches: through p-nodes of its attributes and buckets that contain its values."""
+    """Return the nodes that an event reaches: those whose minimal interval contains its value, from the root down."""
     visited, waiting = set(), [ROOT]
     while waiting:
         n = waiting.pop()
-        visited.add(n)
-        for k in range(tree.nodes[n, DIRECTORY], tree.nodes[n + 1, DIRECTORY]):
-            if int(tree.pnode_domain[k]) in event_points:
-                waiting.append(int(tree.pnode_top[k]))
-        for half in list_halves(tree, n):
-            domain, low, high = (int(tree.nodes[half, column]) for column in (DOMAIN, LOW, HIGH))
-            if low <= spaces.find(domain, event_points[domain]) <= high:
-                waiting.append(half)
+        domain, low, high = (int(tree.nodes[n, column]) for column in (DOMAIN, LOW, HIGH))
+        if n == ROOT or (domain in event_points and low <= spaces.find(domain, event_points[domain]) <= high):
+            visited.add(n)
+            waiting += tree.pnode_top[tree.nodes[n, DIRECTORY] : tree.nodes[n + 1, DIRECTORY]].tolist()
+            waiting += list_halves(tree, n)
     return visited
 
 

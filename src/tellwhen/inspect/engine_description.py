@@ -176,7 +176,8 @@ def describe_engine(shard: Shard, has_room_to_merge: bool) -> EngineDescription:
         matched_events=counts.events,
         can_count_candidates=engines.has_match_counts,
         computed_values=sum(map(len, shard.store.attributes.computed_by_operand.values())),
-        is_merge_blocked=not has_room_to_merge and engines.is_due(),
+        # A merge cannot be told from an adaptation to matched events, which does not make matching slow.
+        is_merge_blocked=not has_room_to_merge and engines.is_due() and not shard.engine.adapts_while_matching,
     )
 
 

@@ -145,13 +145,13 @@ class TreeArrays(NamedTuple):
     nodes: Nodes
     conjunctions: TreeConjunctions
     bounds: Bounds
-    loss: F64  # |0|.25|0|  by domain: failed tests per visit and conjunction of the p-node that was last measured, or 0
+    loss: F64  # |0|.25|0|  by domain: failed tests per visit and conjunction below the p-node measured last; 0 to 1
 
 
 DOMAIN, LOW, HIGH, MIDDLE, LEFT, RIGHT, WORDS, DIRECTORY, NODE_COLUMNS = range(9)
-"""Columns of `BETreeIndex.nodes`. LOW to HIGH is the *minimal interval* of the bucket, the smallest one that encloses its
-conjunctions (section 4.3). MIDDLE is the last space of the left half. LEFT and RIGHT are the halves, -1 for none. WORDS
-and DIRECTORY are where the words and the p-nodes of the node begin; they end where those of the next node begin."""
+"""Columns of `BETreeIndex.nodes`. LOW to HIGH is the *minimal interval* of the bucket, the smallest one that encloses
+its conjunctions (section 4.3). MIDDLE is the last space of the left half. LEFT and RIGHT are the halves, -1 for none.
+WORDS and DIRECTORY are where the words and the p-nodes of the node begin; they end where those of the next begin."""
 
 VISITS, FAILED, PASSED, HITS, COUNT_COLUMNS = range(5)
 """Columns of `BETreeIndex.counts`. They are side by side because a visit changes several: one cache line."""
@@ -185,7 +185,8 @@ class BETreeScratch(NamedTuple):
     first_entry: I32  # zero between events
     truth: U64  # zero between events
     satisfied: I32
-    queue: I32  # nodes with conjunctions, then nodes to visit
+    queue: I32  # nodes that the event visits, then nodes to visit
+    leaf: I32  # those of them with conjunctions
     stamps: I64
     hits: I64  # by node: the time of the last match in the subtree; the last element is the clock
     effort: I64

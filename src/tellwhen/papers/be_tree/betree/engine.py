@@ -11,13 +11,15 @@ Deviations, and decisions that the paper leaves open:
   the tree is built. They are discrete and finite for every type of value. A later predicate has the bounds of the
   spaces that it touches, and is subsumed by a bucket only if it begins and ends where these spaces do.
 - Table 1 holds for every operator: the bounds of a predicate are its least and its greatest value.
-- A half of a bucket is created when a conjunction goes into it.
+- A half of a bucket is created when a conjunction goes into it. Layout finds the minimal intervals of buckets.
 - An extended l-node gets half as much room again. The paper adds `max_cap`: n conjunctions that nothing divides would
   be grouped n / max_cap times.
 - An l-node underflows when its p-node has fewer than `min_size` conjunctions; these are inserted again. Two halves are
   merged when neither they nor their bucket are divided further and all their conjunctions fill at most half an l-node.
-- Loss is measured by matching, and starts at 0 (the paper's optimistic start). Windows end when subscriptions change.
-  The root is not recycled: there is nothing above it to adjust.
+- Loss is measured by matching, and starts at 0 (the paper's optimistic start). Nodes whose windows are over are judged
+  at merges and in the background (`adjustment.py`). Of a useless node, only the conjunctions are inserted again that
+  another p-node attracts: the others would come back, and the tree would never settle. The root is not recycled: its
+  l-node has only conjunctions that no p-node takes.
 - True predicates are found once for an event. Testing a predicate is then reading a bit.
 - A conjunction with two predicates on one attribute is clustered by the first.
 """
@@ -70,10 +72,10 @@ class BETree(ConjunctionEngine):
         ),
         "min_size": Option(3, 1, 1 << 20, "conjunctions that must share an attribute to be partitioned by it"),
         "window": Option(
-            10, 1, 1000, "judge a leaf after this number of events, given in percent of the number of its conjunctions"
+            10, 1, 1000, "judge a node after this number of operations, in percent of the conjunctions below it"
         ),
         "threshold": Option(
-            0, -(1 << 20), 1 << 20, "dissolve a leaf whose useful tests minus wasted tests are below this number"
+            0, -(1 << 20), 1 << 20, "recycle a node whose useful tests minus wasted tests are below this number"
         ),
     }
     index_kind = BETreeIndex
@@ -91,16 +93,16 @@ class BETree(ConjunctionEngine):
     def __init__(self, source: Source, **options: int) -> None:
         self.recycled = 0  # conjunctions that were inserted again to adjust the tree, ever
         self._adjustment: Adjustment | None = None  # reads the tree, which must not change meanwhile
-        self._last_capacity = DEFAULT_CAPACITY  # as last chosen from events
         super().__init__(source, **options)
 
     def _build(self) -> None:
-        capacity, typical = self.option["max_cap"] or self._last_capacity, self.source.typical()
+        capacity, typical = self.option["max_cap"] or DEFAULT_CAPACITY, self.source.typical()
+        if hasattr(self, "_tree"):
+            capacity = self._tree.max_cap  # perhaps as events have tuned it
         self._grow_tree(capacity)
         if not self.option["max_cap"] and len(self) and len(typical.weight):
             suggested = suggest_capacity(self._estimate_share_of_matches(typical))
             if suggested != capacity:
-                self._last_capacity = suggested
                 self._grow_tree(suggested)
 
     def _grow_tree(self, capacity: int) -> None:
@@ -147,19 +149,19 @@ class BETree(ConjunctionEngine):
     def adjust(self, tree: Tree, index: BETreeIndex, snapshot: Snapshot) -> int:
         """Adjust a tree to the events that were matched by its layout; return how many conjunctions have moved."""
         tree.add_counts(index)
-        if tree.events >= self._root_window:
+        if tree.events >= self._get_root_window(tree):
             suggested = suggest_capacity(tree.close_root_window())
             if not self.option["max_cap"]:
                 tree.change_max_cap(suggested)
         return tree.recycle(snapshot, self.option["window"], self.option["threshold"])
 
-    @property
-    def _root_window(self) -> int:
-        """Number of events after which the tree is adjusted even if no subscription changes."""
-        return max(self.root_window_min, len(self._tree) * self.option["window"] // 100)
+    def _get_root_window(self, tree: Tree) -> int:
+        """Return the number of events after which a tree is adjusted even if no subscription changes."""
+        return max(self.root_window_min, len(tree) * self.option["window"] // 100)
 
     def is_due(self) -> bool:
-        return self._tree.events + int(self._index.counts[0, VISITS]) >= self._root_window and len(self._tree) > 0
+        tree, counted = self._tree, int(self._index.counts[0, VISITS])
+        return tree.events + counted >= self._get_root_window(tree) and len(tree) > 0
 
     def upkeep(self) -> Upkeep | None:
         self._adjustment = Adjustment(self, self._tree, self._index) if self.is_due() else None
@@ -170,7 +172,6 @@ class BETree(ConjunctionEngine):
         if adjustment is not self._adjustment:
             return False
         self._adjustment, self._tree, self._index = None, adjustment.tree, adjustment.index
-        self._last_capacity = self._tree.max_cap
         self.recycled += adjustment.recycled
         return True
 
@@ -193,6 +194,7 @@ class BETree(ConjunctionEngine):
             truth=predicates // 64 + 1,
             satisfied=predicates,
             queue=len(self._index.nodes) + 1,
+            leaf=len(self._index.nodes) + 1,
             stamps=len(snapshot.subscriptions.kind) + 1,
             hits=len(self._index.nodes) + 1,
             effort=2,
@@ -205,7 +207,7 @@ class BETree(ConjunctionEngine):
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         super().restore(arrays)
         self._tree = Tree(unflatten(TreeArrays, arrays, "tree."), self._index.cut_start, self._index.cuts)
-        self._adjustment, self._last_capacity = None, self._tree.max_cap
+        self._adjustment = None
 
     def stats(self) -> dict[str, Any]:
         return super().stats() | {

@@ -225,7 +225,7 @@ class Tree:
         return int(self.nodes.state["events"][0])
 
     def close_root_window(self) -> float:
-        """Start a new window of the root; return the share of the conjunctions that an event of the last one matched."""
+        """Start a new window of the root; return the share of conjunctions that an event of the last window matched."""
         state = self.nodes.state
         share = state["matches"][0] / (state["events"][0] * max(1, len(self)))
         state["events"], state["matches"] = 0, 0

@@ -86,10 +86,8 @@ class _TreeChecker:
         """Check that the counts of a window are possible."""
         window, node = self.tree.nodes.windows[c], self.cnodes[c]
         assert 0 <= window["missed"] <= window["visits"], f"c-node {c} has more missed visits than visits"
-        assert min(window["failed"], window["leaf_failed"], window["leaf_visits"]) >= 0, (
-            f"c-node {c} has counts below 0"
-        )
-        assert 0 <= node["leaf_changes"] and 0 <= node["changes"], f"c-node {c} has changes below 0"
+        counts = window["failed"], window["leaf_failed"], window["leaf_visits"], node["changes"], node["leaf_changes"]
+        assert min(counts) >= 0, f"c-node {c} has counts below 0"
         assert window["loss"] == -1 or 0 <= window["loss"] <= 1, f"c-node {c} has an impossible loss"
 
     def get_bucket(self, c: int) -> Bucket:

@@ -17,7 +17,7 @@ from tellwhen.encode.events import encode
 from tellwhen.engines import create
 from tellwhen.language.parser import parse
 from tellwhen.language.schema import Schema
-from tellwhen.papers.be_tree.betree.arrays import FAILED, HITS, PASSED, VISITS
+from tellwhen.papers.be_tree.betree.arrays import FAILED, HIGH, HITS, PASSED, VISITS
 from tellwhen.papers.be_tree.betree.engine import BETree, BETreeBatch, suggest_capacity
 from tellwhen.papers.be_tree.betree.verify import check_tree
 from tellwhen.testing.engine_checks import check_engine
@@ -370,6 +370,14 @@ def test_verify_notices_what_was_not_laid_out():
     with pytest.raises(AssertionError, match="has another slot"):
         engine.verify()
     engine._index.words[1] -= 1
+    engine._index.nodes[1, HIGH] += 1
+    with pytest.raises(AssertionError, match="minimal interval"):
+        engine.verify()
+    engine._index.nodes[1, HIGH] -= 1
+    engine._tree.nodes.windows["missed"][1] += 1 + engine._tree.nodes.windows["visits"][1]
+    with pytest.raises(AssertionError, match="more missed visits than visits"):
+        engine.verify()
+    engine._tree.nodes.windows["missed"][1] = 0
     engine._tree.nodes.table[:] = 0
     with pytest.raises(AssertionError, match="is not found"):
         engine.verify()
@@ -467,6 +475,32 @@ def test_the_window_of_a_large_node_outlives_merges():
     _, window = get_top(engine, "a")
     assert (window["visits"], window["missed"], window["failed"]) == (0, 0, 0)  # a new window
     assert window["loss"] == pytest.approx(2 / 3)
+    assert 0 < engine._tree.loss[node["domain"]] <= 20 / 400  # no event tests more than one l-node
+
+
+def test_an_attribute_of_many_failed_tests_is_not_chosen_again():
+    texts = [*RECYCLED, *(f"a = 1 AND b = {k}" for k in range(4))]
+    for event, chosen in (({"a": 5, "c": 1}, "b"), ({"c": 1}, "a")):  # both are as popular
+        _, engine = make_engine("betree:max_cap=3,min_size=2,window=300", texts)
+        domain = int(engine.source.snapshot().predicates.domain[0])
+        add(engine, *range(4))
+        match(engine, *[event] * 12)
+        engine.merge()
+        assert engine._tree.loss[domain] == (chosen == "b")  # all four were tested in vain, or none
+        remove(engine, 0, 1, 2)
+        add(engine, *range(24, 28))
+        assert set(read_tree(engine)) == {"conjunctions", chosen}
+
+
+def test_minimal_intervals_rule_nodes_out():
+    """The bucket of both conjunctions with a is the whole domain. The other two are in the l-node of the root."""
+    texts = ["a = 5 AND b = 1", "a IN (5, 7)", "c = 1", "d = 1", "a >= 90"]
+    store, engine = make_engine("betree:max_cap=3,min_size=2", texts)
+    add(engine, *range(4))
+    for value, candidates in ((1, 2), (5, 4), (7, 4), (8, 2), (95, 2), ([1, 5], 4), (tw.Interval(0, 9), 4)):
+        events, _ = encode([{"a": value, "b": 1}], store.attributes, Schema())
+        assert engine.reader().count_effort(events)[0] == candidates
+    assert match(engine, {"a": 5, "b": 1}, {"a": 7}, {"a": [1, 5]}, {"a": tw.Interval(6, 9)}) == [2, 1, 1, 1]
 
 
 def test_insertions_and_deletions_count_in_the_window():

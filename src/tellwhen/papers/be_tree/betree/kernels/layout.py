@@ -95,7 +95,7 @@ def find_minimal_intervals(nodes, conjunctions, predicates, order, intervals):
 
 @inline
 def is_subsumed(nodes, predicates, intervals, p, path, depth):
-    """Return whether the predicate is the minimal interval of a bucket of the path: true for every event on the path."""
+    """Return whether a bucket of the path has the predicate as its minimal interval: every event there satisfies it."""
     bounds = predicates.bounds
     if bounds.is_exact[p]:
         for k in range(depth):

@@ -127,34 +127,34 @@ def queue_halves(index, n, events, event, first_entry, spaces, queue, back):
 
 
 @inline
-def find_leaves(index, events, event, first_entry, spaces, queue):
-    """List in `queue` the nodes with conjunctions that the event visits, and count all visits; returns how many.
+def find_nodes(index, events, event, first_entry, spaces, queue, leaf):
+    """List in `queue` the nodes that the event visits, and in `leaf` those with conjunctions; returns how many of each.
 
     Nodes are visited level by level, so that the loads of several nodes overlap. New nodes are queued at the back. The
     list overwrites the front of the queue, where nodes have been visited.
     """
     nodes = index.nodes
     queue[0] = 0
-    front, back, leaves = 0, np.int64(1), 0  # a literal would compile queue_pnodes twice
+    front, back, visited, leaves = 0, np.int64(1), 0, 0  # a literal would compile queue_pnodes twice
     while front < back:
         n = queue[front]
         front += 1
         if not is_touched(index, n, events, event, first_entry, spaces):
             continue
-        index.counts[n, VISITS] += 1
         back = queue_pnodes(index, n, events, event, first_entry, queue, back)
         back = queue_halves(index, n, events, event, first_entry, spaces, queue, back)
-        queue[leaves] = n
+        queue[visited] = leaf[leaves] = n
+        visited += 1
         leaves += nodes[n, WORDS] < nodes[n + 1, WORDS]
-    return leaves
+    return visited, leaves
 
 
 @inline
-def count_matches_at_most(index, queue, leaves):
+def count_matches_at_most(index, leaf, leaves):
     """Return an upper limit of the matches in the leaves: a conjunction has at least two words."""
     words = 0
     for k in range(leaves):
-        words += index.nodes[queue[k] + 1, WORDS] - index.nodes[queue[k], WORDS]
+        words += index.nodes[leaf[k] + 1, WORDS] - index.nodes[leaf[k], WORDS]
     return words // 2
 
 
@@ -217,16 +217,16 @@ def match_tree(index, snapshot, scratch, events, out, event):
     """
     index, snapshot = unpack(index, BETreeIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, BETreeScratch), borrow(events, Events), borrow(out, Matches)
-    first_entry, queue = scratch.first_entry, scratch.queue
+    first_entry, queue, leaf = scratch.first_entry, scratch.queue, scratch.leaf
     longest = measure_longest_event(events, event)
     spaces = EntrySpaces(np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64))
     written = out.start[event]
     for e in range(event, events.single_valued.size):
         find_spaces(index, events, e, spaces)
         open_event(events, e, first_entry)
-        leaves = find_leaves(index, events, e, first_entry, spaces, queue)
+        visited, leaves = find_nodes(index, events, e, first_entry, spaces, queue, leaf)
         close_event(events, e, first_entry)
-        if count_matches_at_most(index, queue, leaves) > out.slot.size - written:
+        if count_matches_at_most(index, leaf, leaves) > out.slot.size - written:
             return e
         satisfied = find_true_predicates(index.stabbing, events, e, scratch.runs, scratch.truth, scratch.satisfied)
         advance_clock(scratch.stamps)
@@ -234,11 +234,13 @@ def match_tree(index, snapshot, scratch, events, out, event):
         conjunctions = predicates = loaded = 0  # local sums: writing to memory in every leaf would cost time
         for k in range(leaves):
             if k + PREFETCH_LEAVES < leaves:
-                loaded += prefetch_leaf(index, queue[k + PREFETCH_LEAVES])
-            written, leaf_conjunctions, leaf_predicates = test_leaf(index, queue[k], snapshot, scratch, out, written)
+                loaded += prefetch_leaf(index, leaf[k + PREFETCH_LEAVES])
+            written, leaf_conjunctions, leaf_predicates = test_leaf(index, leaf[k], snapshot, scratch, out, written)
             conjunctions += leaf_conjunctions
             predicates += leaf_predicates
-        queue[leaves] = loaded  # keeps the prefetch loads alive
+        leaf[leaves] = loaded  # keeps the prefetch loads alive
+        for k in range(visited):
+            index.counts[queue[k], VISITS] += 1
         scratch.effort[0] += conjunctions
         scratch.effort[1] += predicates
         clear_true_predicates(scratch.truth, scratch.satisfied, satisfied)

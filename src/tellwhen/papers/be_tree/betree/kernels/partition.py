@@ -102,9 +102,10 @@ def group_by_domain(nodes, conjunctions, predicates, marks, c):
 
 @inline
 def find_best_group(nodes, predicates, groups, count):
-    """Return the group of the highest score, among equals that of the lowest domain; -1 if no group has min_size members.
+    """Return the group with at least min_size members that has the highest score; -1 for none.
 
-    The score is the gain, which is the number of members, minus the loss that matching has measured for the domain.
+    Among equals it is the group of the lowest domain. The score is the gain, which is the number of members, minus the
+    loss that matching has measured for the domain.
     """
     best, highest = -1, 0.0
     for g in range(count):
