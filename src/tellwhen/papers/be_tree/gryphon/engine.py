@@ -5,7 +5,13 @@ attribute, the trees of the papers have a don't-care branch. Chains of these bra
 itself proposes. Branches on single values (= and IN) are found by search, as in the tree that is specialised for
 equality. All other branches are tested one by one, as in the generic tree. A node may have both.
 
-Deviation: domains are ordered instead of attributes.
+Deviations:
+
+- Domains are ordered instead of attributes.
+- From the first branch on that no other conjunction shares, a conjunction has no nodes. Its remaining predicates are a
+  list, which is tested where its path ends.
+- Tests are copied to where they are used, and what is read together is one row. Otherwise nearly all of the time would
+  be spent on cache misses.
 """
 
 from __future__ import annotations

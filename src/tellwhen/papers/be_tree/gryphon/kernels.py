@@ -110,7 +110,7 @@ def is_tail_true(index, conjunction, first_entry, events, end):
 
 @inline
 def prefetch_rows(index, stack, depth):
-    """Start to load the rows of nodes that are visited soon: nodes of other branches wait below the top of the stack."""
+    """Start to load the rows of nodes that are visited soon, from below the top of the stack."""
     if depth > 2 * AHEAD:
         node = stack[depth - 2 * AHEAD]
         prefetch(index.groups, 3 * index.nodes[node, 0])
@@ -122,7 +122,7 @@ def prefetch_rows(index, stack, depth):
 
 @kernel
 def walk_tree(index, snapshot, scratch, events, out, event):
-    """Match by all branches that an event satisfies. effort[0] counts the nodes visited, effort[1] the tails tested.
+    """Match by all branches that an event satisfies. effort[0] counts the nodes visited.
 
     Exact for single-valued events; writes too many slots for other events.
     """

@@ -9,6 +9,7 @@ Deviations:
 - True predicates are found by stabbing all of them at once, not by a hash table for each operator. Ranges and prefixes
   need no special treatment.
 - An access predicate IN has its conjunctions once, not once for each value.
+- The bits that an event has set are cleared one by one, not the whole vector.
 """
 
 from __future__ import annotations
