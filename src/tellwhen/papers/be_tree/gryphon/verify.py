@@ -52,6 +52,7 @@ def _read_conjunctions(index: GryphonIndex) -> list[tuple[int, tuple[Test, ...],
             paths[child] = (*paths[node], test)
         for k in range(index.nodes[node, 1], index.nodes[node + 1, 1]):
             tail = _read_tail(index.tails[index.slots[k, 1] : index.slots[k + 1, 1]])
+            assert node or not tail, "a conjunction at the root has a tail, which every event would test"
             found.append((int(index.slots[k, 0]), paths[node], tail))
     assert len(paths) == len(index.nodes) - 1, "a branch leads to no node"
     assert len(found) == len(index.slots) - 1, "a conjunction is at no node"
