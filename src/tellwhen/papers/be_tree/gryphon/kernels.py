@@ -13,8 +13,12 @@ from tellwhen.kernels.emit import advance_clock, emit
 from tellwhen.kernels.evaluate import close_event, is_predicate_true, open_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
+from tellwhen.kernels.prefetch import prefetch
 from tellwhen.kernels.search import find_first_at_least
 from tellwhen.papers.be_tree.gryphon.arrays import GryphonIndex, GryphonScratch
+
+AHEAD = 4
+"""Prefetch what a node leads to when 4 other nodes are visited before it."""
 
 
 @kernel
@@ -42,37 +46,78 @@ def grow_tree(start, path, tree):
                 tree.parent[nodes], tree.predicate[nodes] = node, p
                 nodes += 1
             node = table[at]
-        tree.end[conjunction] = node
+            tree.node[i] = node
     return nodes
 
 
 @inline
-def push_once(scratch, depth, node):
+def push(nodes, scratch, depth, node, is_single_valued):
     """Push a node, unless this event has pushed it before by another of its values; returns the new depth."""
     scratch.stack[depth] = node
+    prefetch(nodes, 2 * node)
+    if is_single_valued:
+        return depth + 1
     is_new = scratch.seen[node] != scratch.seen[-1]
     scratch.seen[node] = scratch.seen[-1]
     return depth + is_new
 
 
 @inline
-def push_branches(index, g, predicates, scratch, depth, events, end):
+def push_branches(index, g, scratch, depth, events, end, is_single_valued):
     """Push the nodes behind all branches of a group that the event satisfies; returns the new depth of the stack."""
-    domain = index.group_domain[g]
+    domain = index.groups[g, 0]
     entry = scratch.first_entry[domain] - 1
     if entry < 0:
         return depth
-    first, last = index.point_start[g], index.point_start[g + 1]
+    values, first, last = index.points[:, 0], index.groups[g, 1], index.groups[g + 1, 1]
     while entry < end and events.domain[entry] == domain:
-        k = find_first_at_least(index.point, first, last, events.low[entry])
-        while k < last and index.point[k] <= events.high[entry]:
-            depth = push_once(scratch, depth, index.point_child[k])
+        k = find_first_at_least(values, first, last, events.low[entry])
+        while k < last and values[k] <= events.high[entry]:
+            depth = push(index.nodes, scratch, depth, index.points[k, 1], is_single_valued)
             k += 1
         entry += 1
-    for k in range(index.other_start[g], index.other_start[g + 1]):
-        if is_predicate_true(index.other[k], predicates, scratch.first_entry, events, end):
-            depth = push_once(scratch, depth, index.other_child[k])
+    for k in range(index.groups[g, 2], index.groups[g + 1, 2]):
+        if is_predicate_true(k, index.other, scratch.first_entry, events, end):
+            depth = push(index.nodes, scratch, depth, index.other_child[k], is_single_valued)
     return depth
+
+
+@inline
+def is_interval_touched(interval, domain, first_entry, events, end):
+    """Return whether an entry of the event on the domain touches an interval."""
+    entry = first_entry[domain] - 1
+    while 0 <= entry < end and events.domain[entry] == domain:
+        if events.low[entry] <= interval[2] and interval[1] <= events.high[entry]:
+            return True
+        entry += 1
+    return False
+
+
+@inline
+def is_tail_true(index, conjunction, first_entry, events, end):
+    """Return whether the event satisfies the tests of a conjunction's tail, each with one of its intervals."""
+    at, last = index.slots[conjunction, 1], index.slots[conjunction + 1, 1]
+    is_true = True
+    while at < last and is_true:
+        domain = index.tails[at, 0]
+        is_true = is_interval_touched(index.tails[at], domain, first_entry, events, end)
+        at += 1
+        while at < last and index.tails[at, 0] < 0:
+            is_true = is_true or is_interval_touched(index.tails[at], domain, first_entry, events, end)
+            at += 1
+    return is_true
+
+
+@inline
+def prefetch_rows(index, stack, depth):
+    """Start to load the rows of nodes that are visited soon, from below the top of the stack."""
+    if depth > 2 * AHEAD:
+        node = stack[depth - 2 * AHEAD]
+        prefetch(index.groups, 3 * index.nodes[node, 0])
+        prefetch(index.slots, 2 * index.nodes[node, 1])
+    if depth > AHEAD:
+        conjunction = index.nodes[stack[depth - AHEAD], 1]
+        prefetch(index.tails, 3 * index.slots[conjunction, 1])
 
 
 @kernel
@@ -83,11 +128,11 @@ def walk_tree(index, snapshot, scratch, events, out, event):
     """
     index, snapshot = unpack(index, GryphonIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, GryphonScratch), borrow(events, Events), borrow(out, Matches)
-    slot_start, stamps = index.slot_start, scratch.stamps
+    nodes, stamps = index.nodes, scratch.stamps
     written = out.start[event]
     for e in range(event, events.single_valued.size):
         open_event(events, e, scratch.first_entry)
-        end = events.start[e + 1]
+        end, is_single_valued = events.start[e + 1], events.single_valued[e] == 1
         advance_clock(stamps)
         advance_clock(scratch.seen)
         scratch.stack[0] = 0
@@ -95,13 +140,15 @@ def walk_tree(index, snapshot, scratch, events, out, event):
         while depth and fits:
             depth -= 1
             node = scratch.stack[depth]
+            prefetch_rows(index, scratch.stack, depth)
             scratch.effort[0] += 1
-            fits = slot_start[node + 1] - slot_start[node] <= out.slot.size - written
+            fits = nodes[node + 1, 1] - nodes[node, 1] <= out.slot.size - written
             if fits:
-                for k in range(slot_start[node], slot_start[node + 1]):
-                    written = emit(index.slot[k], snapshot, stamps, out, written)
-            for g in range(index.group_start[node], index.group_start[node + 1]):
-                depth = push_branches(index, g, snapshot.predicates, scratch, depth, events, end)
+                for k in range(nodes[node, 1], nodes[node + 1, 1]):
+                    if is_tail_true(index, k, scratch.first_entry, events, end):
+                        written = emit(index.slots[k, 0], snapshot, stamps, out, written)
+            for g in range(nodes[node, 0], nodes[node + 1, 0]):
+                depth = push_branches(index, g, scratch, depth, events, end, is_single_valued)
         close_event(events, e, scratch.first_entry)
         if not fits:
             return e

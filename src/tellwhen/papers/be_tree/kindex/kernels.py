@@ -214,8 +214,9 @@ def match_by_size(index, snapshot, scratch, events, out, event):
                 size += 1
                 need = max(1, size)
                 continue
-            # The next conjunction that can be in `need` lists; what it excludes comes before what it accepts.
-            least = min(order[front + need - 1] >> LIST_BITS >> 1, size_start[size + 1])
+            # The next conjunction that can be in `need` lists, or in more if it is larger. What it excludes comes before
+            # what it accepts.
+            least = order[front + need - 1] >> LIST_BITS >> 1
             scratch.effort[0] += 1
             if least == first >> 1:
                 if first & 1 and has_all_domains(index, least, scratch.first_entry):

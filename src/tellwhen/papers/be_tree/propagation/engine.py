@@ -9,6 +9,7 @@ Deviations:
 - True predicates are found by stabbing all of them at once, not by a hash table for each operator. Ranges and prefixes
   need no special treatment.
 - An access predicate IN has its conjunctions once, not once for each value.
+- The bits that an event has set are cleared one by one, not the whole vector.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from tellwhen.engines.shared.stabbing import RUNS_SIZE, build_predicate_stabbing
 from tellwhen.kernels.arrays import I64
 from tellwhen.papers.be_tree.propagation.arrays import PropagationIndex, PropagationScratch
 from tellwhen.papers.be_tree.propagation.kernels import match_clusters
+from tellwhen.papers.be_tree.propagation.verify import check_index
 
 
 class Propagation(ConjunctionEngine):
@@ -77,3 +79,6 @@ class Propagation(ConjunctionEngine):
             effort=2,
         )
         return ConjunctionReader(match_clusters, self._index, sizes, snapshot, refiner)
+
+    def verify(self) -> None:
+        check_index(self._index, self.source.snapshot().predicates, self.conjunctions(self._built))
