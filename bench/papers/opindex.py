@@ -17,9 +17,22 @@ from tellwhen.workloads.products import CATALOGUE_ATTRIBUTES
 BETREE = "betree:max_cap=5"
 """Leaves of BE-Tree have a capacity of 5 (section 7.2)."""
 
-ALL = tuple(BETREE if name == "betree" else name for name in list_engines_of_paper("opindex"))
+OPINDEX, PLAIN, CNF = (f"{name}:insertion=1" for name in ("opindex", "opindex-plain", "opindex-cnf"))
+"""The engines as in the paper: built by Algorithm 1, in lists of 32 segments."""
+
+LABELS = {
+    BETREE: "betree",
+    OPINDEX: "opindex",
+    PLAIN: "opindex-plain",
+    CNF: "opindex-cnf",
+    "opindex": "opindex at once",
+}
+NAMES = {label: name for name, label in LABELS.items()}
+ALL = tuple(NAMES.get(name, name) for name in list_engines_of_paper("opindex"))
+ALL_BUILDS = (*ALL, "opindex")
+"""With the engine as it is by default, whose lists are built at once."""
+
 OTHERS = (BETREE, "kindex")
-LABELS = {BETREE: "betree"}
 CAPACITIES = (5, 50, 100, 150, 200, 250)
 MILLION = 1_000_000
 COUNTS = (MILLION, 10_000_000, 20_000_000, 30_000_000, 40_000_000)
@@ -143,23 +156,23 @@ def _make_fig14_points(scale: float) -> list[Point]:
 
 
 FIG10_CLAIMS: tuple[Claim, ...] = (
-    Leads("opindex", ("kindex",), 10, where="a:"),
-    Leads("opindex", (BETREE, "opindex-plain"), where="a:"),
-    GrowsLess("opindex", "a:", "opindex-plain", "a:", where="a:"),
-    *(GrowsLess("opindex", "b:", rival, "b:", where="b:") for rival in OTHERS),
+    Leads(OPINDEX, ("kindex",), 10, where="a:"),
+    Leads(OPINDEX, (BETREE, PLAIN), where="a:"),
+    GrowsLess(OPINDEX, "a:", PLAIN, "a:", where="a:"),
+    *(GrowsLess(OPINDEX, "b:", rival, "b:", where="b:") for rival in OTHERS),
     GrowsLinearly("kindex", where="b:"),
     Grows(BETREE, at_most=1, where="b:", x_below=12),
     Grows(BETREE, at_least=1, where="b:", x_from=8),
-    *(Grows(name, at_least=1, where="c:") for name in ("opindex", "opindex-plain", *OTHERS)),
-    GrowsLess("opindex", "c:", "opindex-plain", "c:", where="c:"),
-    *claim_similar("opindex-plain", BETREE, where="c:", at_end=True),
-    *(Leads(name, ("kindex",), where="c:") for name in ("opindex", "opindex-plain", BETREE)),
-    GrowsLess("opindex", "c:", "kindex", "c:", where="c:"),
-    *(Grows(name, at_most=1, where="d:") for name in ("opindex", *OTHERS)),
-    *(GrowsLess(name, "d:", "opindex", "d:", where="d:") for name in OTHERS),
-    *(Grows(name, 1 / 1.5, 1.5, where="e:") for name in ("opindex", *OTHERS)),
-    Leads("opindex", OTHERS, where="f:"),
-    GrowsLess("opindex", "f:", "kindex", "f:", where="f:"),
+    *(Grows(name, at_least=1, where="c:") for name in (OPINDEX, PLAIN, *OTHERS)),
+    GrowsLess(OPINDEX, "c:", PLAIN, "c:", where="c:"),
+    *claim_similar(PLAIN, BETREE, where="c:", at_end=True),
+    *(Leads(name, ("kindex",), where="c:") for name in (OPINDEX, PLAIN, BETREE)),
+    GrowsLess(OPINDEX, "c:", "kindex", "c:", where="c:"),
+    *(Grows(name, at_most=1, where="d:") for name in (OPINDEX, *OTHERS)),
+    *(GrowsLess(name, "d:", OPINDEX, "d:", where="d:") for name in OTHERS),
+    *(Grows(name, 1 / 1.5, 1.5, where="e:") for name in (OPINDEX, *OTHERS)),
+    Leads(OPINDEX, OTHERS, where="f:"),
+    GrowsLess(OPINDEX, "f:", "kindex", "f:", where="f:"),
 )
 
 
@@ -171,13 +184,13 @@ EXPERIMENTS = [
         "fastest.",
         "dimensions",
         "match",
-        ALL,
+        ALL_BUILDS,
         _make_fig1_points,
         more_metrics=("build", "index"),
         labels=LABELS,
         claims=(
-            Leads("opindex", OTHERS),
-            Leads("opindex", OTHERS, metric="build"),
+            Leads(OPINDEX, OTHERS),
+            Leads(OPINDEX, OTHERS, metric="build"),
             Leads("kindex", (BETREE,), metric="build"),
             GrowsLess("kindex", "", BETREE, ""),
             Leads(BETREE, ("kindex",), metric="index"),
@@ -200,17 +213,19 @@ EXPERIMENTS = [
     Experiment(
         "opindex-fig8",
         "OpIndex: memory",
-        "BE-Tree needs twice as much, k-index seven times; with more values, BE-Tree needs ten times as much, and "
-        "OpIndex the same.",
+        "BE-Tree needs twice as much, k-index seven times; memory grows slower than the subscriptions; with more "
+        "values, BE-Tree needs ten times as much, k-index more than there is, and OpIndex the same.",
         "see the variant",
         "index",
         ALL,
         _make_fig8_points,
         labels=LABELS,
         claims=(
-            Leads("opindex", (BETREE,), 2, where="a:"),
-            Leads("opindex", ("kindex",), 7, where="a:"),
-            Grows("opindex", 0.9, 1.1, where="b:"),
+            Leads(OPINDEX, (BETREE,), 2, where="a:"),
+            Leads(OPINDEX, ("kindex",), 7, where="a:"),
+            *(Grows(name, at_most=1, where="a:") for name in (OPINDEX, BETREE)),
+            Grows(OPINDEX, 0.9, 1.1, where="b:"),
+            Grows("kindex", at_least=1, where="b:"),
             Grows(BETREE, at_least=10, where="b:"),
         ),
     ),
@@ -221,14 +236,14 @@ EXPERIMENTS = [
         "signatures slightly faster.",
         "see the variant",
         "build",
-        ALL,
+        ALL_BUILDS,
         _make_fig9_points,
         labels=LABELS,
         claims=(
-            Leads("opindex", ("kindex",), 10),
-            Leads("opindex", (BETREE,), 1000),
-            Leads("opindex-plain", ("opindex",)),
-            Leads("opindex", ("opindex-plain",), 1 / 1.5),
+            Leads(OPINDEX, ("kindex",), 10),
+            Leads(OPINDEX, (BETREE,), 1000),
+            Leads(PLAIN, (OPINDEX,)),
+            Leads(OPINDEX, (PLAIN,), 1 / 1.5),
         ),
     ),
     Experiment(
@@ -250,17 +265,17 @@ EXPERIMENTS = [
         "the fastest; it is built a hundred times as fast as BE-Tree.",
         "subscriptions",
         "match",
-        ALL,
+        ALL_BUILDS,
         _make_fig11_points,
         more_metrics=("build",),
         labels=LABELS,
         claims=(
-            Leads("opindex", (BETREE,), 4, where="tweets"),
-            Leads("opindex", ("kindex",), 100, where="tweets"),
-            Leads("opindex", OTHERS, where="articles"),
-            *claim_similar("opindex", "kindex", metric="build", where="equal"),
-            Leads("opindex", ("kindex",), metric="build", where="between"),
-            Leads("opindex", (BETREE,), 100, metric="build"),
+            Leads(OPINDEX, (BETREE,), 4, where="tweets"),
+            Leads(OPINDEX, ("kindex",), 100, where="tweets"),
+            Leads(OPINDEX, OTHERS, where="articles"),
+            *claim_similar(OPINDEX, "kindex", metric="build", where="equal"),
+            Leads(OPINDEX, ("kindex",), metric="build", where="between"),
+            Leads(OPINDEX, (BETREE,), 100, metric="build"),
         ),
     ),
     Experiment(
@@ -270,19 +285,19 @@ EXPERIMENTS = [
         "as k-index, and orders of magnitude faster than BE-Tree.",
         "see the variant",
         "match",
-        ALL,
+        ALL_BUILDS,
         _make_fig12_points,
         more_metrics=("build",),
         labels=LABELS,
         claims=(
-            Leads("opindex", OTHERS),
+            Leads(OPINDEX, OTHERS),
             *(
-                GrowsLess("opindex", f"b: size, {name}", BETREE, f"b: size, {name}", where=f"b: size, {name}")
+                GrowsLess(OPINDEX, f"b: size, {name}", BETREE, f"b: size, {name}", where=f"b: size, {name}")
                 for name in ("=", "IN")
             ),
             Grows(BETREE, at_least=1, where="b: size, IN"),
-            *claim_similar("opindex", "kindex", metric="build"),
-            *(Leads(name, (BETREE,), 100, metric="build") for name in ("opindex", "kindex")),
+            *claim_similar(OPINDEX, "kindex", metric="build"),
+            *(Leads(name, (BETREE,), 100, metric="build") for name in (OPINDEX, "kindex")),
         ),
     ),
     Experiment(
@@ -292,11 +307,12 @@ EXPERIMENTS = [
         "the engine for it, opindex or opindex-cnf; of the other form, many normal forms are over the budget.",
         "see the variant",
         "match",
-        ("opindex", "opindex-cnf"),
+        (OPINDEX, CNF),
         _make_fig13_points,
+        labels=LABELS,
         claims=(
-            GrowsLess("opindex", "dnf", "opindex-cnf", "cnf", where="a:"),
-            GrowsLess("opindex-cnf", "cnf", "opindex", "dnf", where="b:"),
+            GrowsLess(OPINDEX, "dnf", CNF, "cnf", where="a:"),
+            GrowsLess(CNF, "cnf", OPINDEX, "dnf", where="b:"),
         ),
     ),
     Experiment(
@@ -305,12 +321,13 @@ EXPERIMENTS = [
         "Prefixes cost more than equality, but less than 0.4 ms; longer ones cost the same or a little less.",
         "see the variant",
         "match",
-        ("opindex", "counting", "scan"),
+        (OPINDEX, "counting", "scan"),
         _make_fig14_points,
+        labels=LABELS,
         claims=(
-            Grows("opindex", at_least=1, where="a:"),
-            StaysBelow("opindex", 400, where="a:"),
-            Grows("opindex", 1 / 1.5, 1, where="b:"),
+            Grows(OPINDEX, at_least=1, where="a:"),
+            StaysBelow(OPINDEX, 400, where="a:"),
+            Grows(OPINDEX, 1 / 1.5, 1, where="b:"),
         ),
     ),
 ]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tellwhen.kernels.arrays import I32, I64
+from tellwhen.kernels.arrays import I32, I64, I64Matrix
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.search import find_first_above
 from tellwhen.papers.op_index.arrays import OPERATORS, SortedPostings
@@ -18,16 +18,16 @@ from tellwhen.papers.op_index.kernels.segments import compute_domain_fraction, c
 
 ROOM_MIN = 4
 
+BEGIN, USED, ROOM, SIGNATURE = 0, 1, 2, 3
+"""Columns of a segment while postings are inserted."""
+
 
 class GrowingSegments(NamedTuple):
     """The segments of all lists while postings are inserted. Every list has the same number of segments."""
 
-    first: I64  # |-1|0|32|   by list: its first segment, or -1 without postings
-    begin: I64  # |0|4|9|     by segment: its first posting
-    used: I64  # |3|0|1|     its postings
-    room: I64  # |4|0|8|     and those it has room for
-    signature: I64
-    ranks: I32  # |2 5 5 .|...    by posting
+    first: I64  # |-1|0|32|             by list: its first segment, or -1 without postings
+    segments: I64Matrix  # |0 3 4 sig|0 0 0 0|  first posting, how many there are, how many have room, and the signature
+    ranks: I32  # |2 5 5 .|...         by posting
     owners: I32
 
 
@@ -54,7 +54,7 @@ def insert_postings(sequence, owner_start, predicate, pivot, postings, segments_
                 fraction = compute_domain_fraction(domain, domains)
                 segment = growing.first[n] + find_segment(fraction, segments_per_list)
                 end = insert_posting(growing, segment, rank, owner, end)
-                growing.signature[segment] |= compute_signature_bit(operator, domain, rank)
+                growing.segments[segment, SIGNATURE] |= compute_signature_bit(operator, domain, rank)
     return place_segments(growing, segments_per_list, lists)
 
 
@@ -69,10 +69,7 @@ def allocate_segments(owner_start, predicate, postings, lists, segments_per_list
     room = 8 * count
     return GrowingSegments(
         np.full(lists, -1, dtype=np.int64),
-        np.zeros(segments, dtype=np.int64),
-        np.zeros(segments, dtype=np.int64),
-        np.zeros(segments, dtype=np.int64),
-        np.zeros(segments, dtype=np.int64),
+        np.zeros((segments, 4), dtype=np.int64),
         np.empty(room, dtype=np.int32),
         np.empty(room, dtype=np.int32),
     )
@@ -90,25 +87,26 @@ def find_operator(operands, domains, rank):
 @inline
 def insert_posting(growing, segment, rank, owner, end):
     """Insert a posting behind those of the same rank; returns where the next room begins."""
-    begin, used = growing.begin[segment], growing.used[segment]
-    if used == growing.room[segment]:
-        growing.room[segment] = max(ROOM_MIN, 2 * used)
+    row, ranks, owners = growing.segments[segment], growing.ranks, growing.owners
+    begin, used = row[BEGIN], row[USED]
+    if used == row[ROOM]:
+        row[ROOM] = max(ROOM_MIN, 2 * used)
         for k in range(used):
-            growing.ranks[end + k], growing.owners[end + k] = growing.ranks[begin + k], growing.owners[begin + k]
-        growing.begin[segment] = begin = end
-        end += growing.room[segment]
-    place = find_first_above(growing.ranks, begin, begin + used, rank)
+            ranks[end + k], owners[end + k] = ranks[begin + k], owners[begin + k]
+        row[BEGIN] = begin = end
+        end += row[ROOM]
+    place = find_first_above(ranks, begin, begin + used, rank)
     for k in range(begin + used, place, -1):
-        growing.ranks[k], growing.owners[k] = growing.ranks[k - 1], growing.owners[k - 1]
-    growing.ranks[place], growing.owners[place] = rank, owner
-    growing.used[segment] = used + 1
+        ranks[k], owners[k] = ranks[k - 1], owners[k - 1]
+    ranks[place], owners[place] = rank, owner
+    row[USED] = used + 1
     return end
 
 
 @inline
 def place_segments(growing, segments_per_list, lists):
     """Place the segments of all lists behind each other; `lists` of them have postings."""
-    count = growing.used.sum()
+    count = growing.segments[:, USED].sum()
     list_start = np.zeros(growing.first.size + 1, dtype=np.int64)
     segment_start = np.zeros(growing.first.size + 1, dtype=np.int64)
     ranks, owners = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
@@ -117,9 +115,10 @@ def place_segments(growing, segments_per_list, lists):
     for n in range(growing.first.size):
         if growing.first[n] >= 0:
             for segment in range(growing.first[n], growing.first[n] + segments_per_list):
-                segments[row, 0], segments[row, 1] = end, growing.signature[segment]
+                segments[row, 0], segments[row, 1] = end, growing.segments[segment, SIGNATURE]
                 row += 1
-                for k in range(growing.begin[segment], growing.begin[segment] + growing.used[segment]):
+                begin = growing.segments[segment, BEGIN]
+                for k in range(begin, begin + growing.segments[segment, USED]):
                     ranks[end], owners[end] = growing.ranks[k], growing.owners[k]
                     end += 1
             segments[row, 0] = end
