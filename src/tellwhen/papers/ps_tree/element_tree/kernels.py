@@ -1,6 +1,7 @@
 """Kernels of an element tree: locate a value, split and merge leaf nodes (PS-Tree, sections 4.1 to 4.4).
 
-Indexes on the way to a value are unsigned: Numba tests every signed one for being negative, which takes half of the time.
+Indexes on the way to a value are unsigned: Numba tests every signed one for being negative, which takes half of the
+time.
 """
 
 from __future__ import annotations
@@ -249,9 +250,7 @@ def has_room(tree, low, high):
     """Return whether there are rows to split the spaces of the ends of an interval; store how many that needs."""
     spare = tree.spare
     spare[NODES, NEED], spare[VALUES, NEED], spare[LEAVES, NEED] = 2 * tree.shift.size, 2, 2
-    spare[CELLS, NEED] = (
-        tree.leaves[find_leaf(tree, low), COVERS] + tree.leaves[find_leaf(tree, high), COVERS]
-    )
+    spare[CELLS, NEED] = tree.leaves[find_leaf(tree, low), COVERS] + tree.leaves[find_leaf(tree, high), COVERS]
     for pool in range(spare.shape[0]):
         if spare[pool, COUNT] < spare[pool, NEED]:
             return False
@@ -260,7 +259,7 @@ def has_room(tree, low, high):
 
 @kernel
 def insert_intervals(tree, low, high, number, done):
-    """Insert the intervals from `done` on (InsertPredicate, Algorithm 1); return the first for which rows are missing."""
+    """Insert the intervals from `done` on (InsertPredicate, Algorithm 1); return the first that lacks rows."""
     tree = borrow(tree, ElementTreeArrays)
     least, greatest = find_least_and_greatest(tree)
     for i in range(done, low.size):

@@ -33,6 +33,7 @@ from tellwhen.papers.ps_tree.psthash.kernels.match import match_by_keys
 from tellwhen.papers.ps_tree.psthash.keys import number_key_spaces, number_keys
 from tellwhen.papers.ps_tree.psthash.verify import check_index
 
+
 class PSTHash(PSTreeEngine):
     """Engine that tests a conjunction only if several of its predicates are true."""
 
