@@ -54,8 +54,8 @@ def read_keys(hashed: PSTHashIndex) -> list[tuple[int, ...]]:
 def combine_spaces(hashed: PSTHashIndex, event_spaces: list[int]) -> set[tuple[int, ...]]:
     """Return all combinations of an event's spaces that may be a key.
 
-    `event_spaces` are numbers in keys: the event has no value between two adjacent integers. Bit n - 1 in `key_sizes` of
-    a space says that it is in keys of n spaces.
+    `event_spaces` are numbers in keys: the event has no value between two adjacent integers. Bit n - 1 in `key_sizes`
+    of a space says that it is in keys of n spaces.
     """
     event_keys: set[tuple[int, ...]] = set()
     for size in range(1, hashed.keys.shape[1] + 1):
