@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import numpy as np
+
 from docs.drawing.boxes import Arrow, Box, draw_graph
 from docs.drawing.decoder import IndexDecoder, Spaces, get_arrays
 from docs.drawing.example import EVENT, build_example, make_event_box
@@ -19,7 +21,7 @@ def draw() -> str:
     decoder, hashed = IndexDecoder(index), get_arrays(index)
     spaces, event_points = Spaces(decoder, hashed.common.cut_start, hashed.common.cuts), decoder.encode_event(EVENT)
     records = read_records_by_offset(hashed.common)
-    event_spaces = sorted(spaces.find(domain, point) for domain, point in event_points.items())
+    event_spaces = sorted(int(hashed.key_space[spaces.find(domain, point)]) for domain, point in event_points.items())
     event_keys = combine_spaces(hashed, event_spaces)
     boxes, arrows, matched_slots = [make_event_box()], [], []
     for domain in range(len(hashed.common.cut_start) - 1):
@@ -45,19 +47,22 @@ def draw() -> str:
 
 def read_keys(hashed: PSTHashIndex) -> list[tuple[int, ...]]:
     """Return the spaces of each key, ascending, in the order of the posting lists."""
-    return [tuple(space for space in key if space >= 0) for key in hashed.keys.tolist()]
+    key_spaces = np.flatnonzero(hashed.key_space >= 0).tolist()
+    return [tuple(key_spaces[space] for space in key if space >= 0) for key in hashed.keys.tolist()]
 
 
 def combine_spaces(hashed: PSTHashIndex, event_spaces: list[int]) -> set[tuple[int, ...]]:
     """Return all combinations of an event's spaces that may be a key.
 
-    Bit n - 1 in `key_sizes` of a space says that it is in keys of n spaces.
+    `event_spaces` are numbers in keys: the event has no value between two adjacent integers. Bit n - 1 in `key_sizes`
+    of a space says that it is in keys of n spaces.
     """
     event_keys: set[tuple[int, ...]] = set()
     for size in range(1, hashed.keys.shape[1] + 1):
         usable = [space for space in event_spaces if hashed.key_sizes[space] >> size - 1 & 1]
         event_keys.update(combinations(usable, size))
-    return event_keys
+    key_spaces = np.flatnonzero(hashed.key_space >= 0).tolist()
+    return {tuple(key_spaces[space] for space in key) for key in event_keys}
 
 
 def format_records(decoder: IndexDecoder, key: str, records: list[Record]) -> list[str]:

@@ -7,9 +7,9 @@ any more.
 
 Deviations:
 
-- The paper has a trie whose inner nodes are the *elements* (digits, characters) of values, with links to leaf nodes.
-  Here the spaces of a domain are one sorted block. Locating a value is a binary search of at most 64 steps, and the
-  next space is the neighbour in the block.
+- The paper has a tree whose inner nodes are the *elements* (digits, characters) of values, with links to leaf nodes;
+  `element_tree/` is that structure. Here the spaces of a domain are one sorted block. Locating a value is a binary
+  search of at most 64 steps, and the next space is the neighbour in the block.
 - A batch of predicates is sorted once, and merged into the blocks of its domains.
 - A cut is dropped when no interval ends there. The paper deletes a leaf node when no predicate covers it, but its
   example in section 4.4 drops cuts as this module does.

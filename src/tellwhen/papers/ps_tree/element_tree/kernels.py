@@ -1,6 +1,7 @@
 """Kernels of an element tree: locate a value, split and merge leaf nodes (PS-Tree, sections 4.1 to 4.4).
 
-Indexes on the way to a value are unsigned: Numba tests every signed one for being negative, which takes half of the time.
+Indexes on the way to a value are unsigned: Numba tests every signed one for being negative, which takes half of the
+time.
 """
 
 from __future__ import annotations
@@ -258,7 +259,7 @@ def has_room(tree, low, high):
 
 @kernel
 def insert_intervals(tree, low, high, number, done):
-    """Insert the intervals from `done` on (InsertPredicate, Algorithm 1); return the first for which rows are missing."""
+    """Insert the intervals from `done` on (InsertPredicate, Algorithm 1); return the first that lacks rows."""
     tree = borrow(tree, ElementTreeArrays)
     least, greatest = find_least_and_greatest(tree)
     for i in range(done, low.size):

@@ -4,10 +4,11 @@
      5:  "+" 0  5 ──> l e g        a leaf node is a predicate space, with a list of the intervals that cover it
 
 An integer has the elements of Figure 2: its sign, the next 3 bits, and 4 bits each. Inserting an interval adds the
-elements of its two ends, splits the leaf nodes there, and enters the interval into all leaf nodes between them. Deleting
-it merges leaf nodes that no interval tells apart any more.
+elements of its two ends, splits the leaf nodes there, and enters the interval into all leaf nodes between them.
+Deleting it merges leaf nodes that no interval tells apart any more.
 
 No engine uses this structure: `papers/ps_tree/tree.py` says what the engines have instead, and Table 3 compares both.
+One thread may use a tree at a time: `path` is a working array.
 
 Deviations:
 

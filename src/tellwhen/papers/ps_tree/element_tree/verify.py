@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tellwhen.papers.ps_tree.element_tree.arrays import COUNT, COVERS, HEAD, E, G, L
+from tellwhen.papers.ps_tree.element_tree.arrays import COUNT, COVERS, HEAD, L
 from tellwhen.papers.ps_tree.element_tree.tree import COLUMNS, ElementTree
 
 
@@ -28,7 +28,7 @@ def check_element_tree(tree: ElementTree, intervals: Sequence[tuple[int, int, in
         for is_border, other, place in ((begun > 0, leaf, 2 * value), (ended > 0, above, 2 * value + 1)):
             assert (other != before) == is_border, f"a border at {value} is missing, or there is none"
             if is_border:
-                assert used < len(leaves) and leaves[used] == other, f"a leaf node at {value} is not the next one"
+                assert leaves[used : used + 1] == [other], f"a leaf node at {value} is not the next one"
                 before, used = other, used + 1
                 places.append(place)
     assert used == len(leaves), "there are leaf nodes between which no interval begins or ends"
@@ -62,8 +62,8 @@ def _check_spare(tree: ElementTree, used: list[int]) -> None:
     for pool, (name, count) in enumerate(zip(COLUMNS, used, strict=True)):
         rows, spare = getattr(tree.arrays, name), int(tree.arrays.spare[pool, COUNT])
         assert count + spare == len(rows), f"{len(rows)} rows of {name}, but {count} in use and {spare} spare"
-        row, chain = int(tree.arrays.spare[pool, HEAD]), set()
+        row, chain = int(tree.arrays.spare[pool, HEAD]), set[int]()
         for _ in range(spare):
-            assert row and row not in chain, f"the spare rows of {name} are not a chain"
+            assert row not in chain | {0}, f"the spare rows of {name} are not a chain"
             chain.add(row)
             row = int(rows[row, 0])

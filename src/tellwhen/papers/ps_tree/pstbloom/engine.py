@@ -25,10 +25,11 @@ from tellwhen.engines.shared.calls import Refiner, make_sizes
 from tellwhen.engines.shared.conjunctions import ConjunctionReader
 from tellwhen.engines.shared.selectivity import find_least, rank_predicates
 from tellwhen.engines.shared.spaces import Spaces, count_coverage, count_spaces
-from tellwhen.kernels.arrays import I64
-from tellwhen.papers.ps_tree.arrays import Assignment, ListRanges
+from tellwhen.kernels.arrays import I32, I64
+from tellwhen.papers.ps_tree.arrays import Assignment, CommonIndex, ListRanges
 from tellwhen.papers.ps_tree.engine import PSTreeEngine
-from tellwhen.papers.ps_tree.pstbloom.arrays import PSTBloomIndex, PSTBloomScratch, SignatureLimits
+from tellwhen.papers.ps_tree.kernels.records import HEAD_WORDS
+from tellwhen.papers.ps_tree.pstbloom.arrays import LIST_PART, PSTBloomIndex, PSTBloomScratch, SignatureLimits
 from tellwhen.papers.ps_tree.pstbloom.kernels import fill_signatures, match_by_spaces
 from tellwhen.papers.ps_tree.pstbloom.verify import check_index
 
@@ -63,7 +64,7 @@ class PSTBloom(PSTreeEngine):
         signed = count_coverage(spaces, predicates, np.where(is_signed, times, 0))
         signature_start = np.concatenate([[0], np.cumsum((signed * self.option["bits"] + 63) >> 6)])
         signatures = fill_signatures(records, predicates.start, spaces, signature_start)
-        self._index = PSTBloomIndex(common, signature_start, signatures)
+        self._index = PSTBloomIndex(common, find_first_domains(common), signature_start, signatures)
 
     def _assign_lists(self, conjunctions: Conjunctions, spaces: Spaces) -> Assignment:
         """Choose the access predicate of each conjunction, and the lists of the spaces that it covers."""
@@ -82,6 +83,7 @@ class PSTBloom(PSTreeEngine):
             PSTBloomScratch,
             common=self._measure_common(snapshot),
             space=len(self._index.common.cut_start),
+            passed=LIST_PART,
             effort=2,
         )
         return ConjunctionReader(match_by_spaces, self._index, sizes, snapshot, refiner)
@@ -89,3 +91,10 @@ class PSTBloom(PSTreeEngine):
     def verify(self) -> None:
         snapshot, conjunctions = self.source.snapshot(), self.conjunctions(self._built)
         check_index(self._index, self._state, snapshot.predicates, conjunctions, self._limits)
+
+
+def find_first_domains(common: CommonIndex) -> I32:
+    """Return by posting the word with the first domain of its record, or -1 - domains if it has no predicate."""
+    at, words = common.postings, common.records
+    size = words[at + 1]
+    return np.where(size > 0, np.append(words, 0)[at + HEAD_WORDS + size], -len(common.cut_start)).astype(np.int32)

@@ -11,8 +11,8 @@ from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.spaces import find_space
 from tellwhen.papers.ps_tree.arrays import EngineFunctions
 from tellwhen.papers.ps_tree.kernels.match import match_events
-from tellwhen.papers.ps_tree.kernels.records import HEAD_WORDS, emit_if_true, prefetch_record
-from tellwhen.papers.ps_tree.pstbloom.arrays import PSTBloomIndex, PSTBloomScratch
+from tellwhen.papers.ps_tree.kernels.records import HEAD_WORDS, PREFETCH_RECORDS, emit_if_true
+from tellwhen.papers.ps_tree.pstbloom.arrays import LIST_PART, PSTBloomIndex, PSTBloomScratch
 
 
 @inline
@@ -46,28 +46,45 @@ def fill_signatures(records, predicate_start, spaces, signature_start):
 
 
 @inline
-def can_be_true(at, index, space_on):
-    """Return whether the event carries all domains of a record, and the signatures of its spaces have the record's bit.
+def can_be_true_on(domain, at, index, space_on):
+    """Return whether the event carries a domain of the record at `at`, and the signature of its space has the record.
 
-    The record is at `at`. space_on[domain] is the event's space + 1, or 0.
+    space_on[domain] is the event's space + 1, or 0.
     """
-    records, signature_start = index.common.records, index.signature_start
-    size = records[at + 1]
-    for j in range(np.uint64(at + HEAD_WORDS + size), np.uint64(at + HEAD_WORDS + 2 * size)):
-        domain = records[j]
-        space = space_on[domain if domain >= 0 else -1 - domain]
-        if space == 0:
+    space = space_on[np.uint64(domain if domain >= 0 else -1 - domain)]
+    if space == 0 or domain < 0:
+        return space != 0
+    first = index.signature_start[np.uint64(space - 1)]
+    words = index.signature_start[np.uint64(space)] - first
+    if words == 0:
+        return False
+    bit = compute_signature_bit(at, words)
+    word = index.signatures[np.uint64(first) + (bit >> np.uint64(6))]
+    return (word >> (bit & np.uint64(63))) & np.uint64(1) != 0
+
+
+@inline
+def can_be_true(at, index, space_on):
+    """Return whether all signatures behind the first one admit the record at `at`."""
+    size = index.common.records[at + 1]
+    for j in range(np.uint64(at + HEAD_WORDS + size + 1), np.uint64(at + HEAD_WORDS + 2 * size)):
+        if not can_be_true_on(index.common.records[j], at, index, space_on):
             return False
-        if domain >= 0:
-            first = signature_start[space - 1]
-            words = signature_start[space] - first
-            if words == 0:
-                return False
-            bit = compute_signature_bit(at, words)
-            word = index.signatures[np.uint64(first) + (bit >> np.uint64(6))]
-            if (word >> (bit & np.uint64(63))) & np.uint64(1) == 0:
-                return False
     return True
+
+
+@inline
+def filter_postings(index, scratch, begin, end, is_signed):
+    """List in `passed` the records of the postings begin:end that the first signature admits; returns how many.
+
+    All pass if `is_signed` is false.
+    """
+    count = 0
+    for k in range(np.uint64(begin), np.uint64(end)):
+        at = index.common.postings[k]
+        scratch.passed[np.uint64(count)] = at
+        count += not is_signed or can_be_true_on(index.first_domain[k], at, index, scratch.space)
+    return count
 
 
 @inline
@@ -92,6 +109,7 @@ def find_spaces(index, scratch, events, event):
     """
     common = index.common
     entries = postings = 0
+    scratch.space[common.cut_start.size - 1] = 1
     for i in range(events.start[event], events.start[event + 1]):
         domain = events.domain[i]
         if domain < common.cut_start.size - 1:
@@ -105,6 +123,7 @@ def find_spaces(index, scratch, events, event):
 @inline
 def clear_spaces(index, scratch, events, event):
     """Set scratch.space to zero again for the domains of an event."""
+    scratch.space[index.common.cut_start.size - 1] = 0
     for i in range(events.start[event], events.start[event + 1]):
         if events.domain[i] < index.common.cut_start.size - 1:
             scratch.space[events.domain[i]] = 0
@@ -123,11 +142,13 @@ def emit_by_space(index, snapshot, scratch, events, event, lists, out, written):
             continue
         begin, end = find_postings(index, scratch, events, event, i)
         scratch.effort[0] += end - begin
-        for k in range(begin, end):
-            loaded += prefetch_record(common, k, end)
-            at = common.postings[k]
-            if not single_valued or can_be_true(at, index, scratch.space):
-                written = emit_if_true(at, index, snapshot, scratch, single_valued, out, written)
+        for part in range(begin, end, LIST_PART):
+            count = filter_postings(index, scratch, part, min(part + LIST_PART, end), single_valued)
+            for k in range(count):
+                loaded += common.records[scratch.passed[min(k + PREFETCH_RECORDS, count - 1)]]
+                at = scratch.passed[k]
+                if not single_valued or can_be_true(at, index, scratch.space):
+                    written = emit_if_true(at, index, snapshot, scratch, single_valued, out, written)
     scratch.common.prefetched[0] = loaded
     return written
 

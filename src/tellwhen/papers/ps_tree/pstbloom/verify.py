@@ -27,7 +27,11 @@ def check_index(
         return Place([access], tuple(list_covered_spaces(spaces, predicates, access)))
 
     check_lists(index.common, conjunctions, range(spaces.total), place)
-    for at, record in read_records_by_offset(index.common).items():
+    records = read_records_by_offset(index.common)
+    for at, first in zip(index.common.postings.tolist(), index.first_domain.tolist(), strict=True):
+        expected = [*records[at].domain, -len(spaces.cut_start)][0]
+        assert first == expected, f"the posting of record {at} has domain {first} instead of {expected}"
+    for at, record in records.items():
         for p, domain in zip(record.tested, record.domain, strict=True):
             is_signed = width[p] <= limits.signed_spaces and limits.bits > 0
             expected = predicates.domain[p] if is_signed else -1 - predicates.domain[p]

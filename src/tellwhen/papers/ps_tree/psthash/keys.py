@@ -25,8 +25,8 @@ class NumberedKeys(NamedTuple):
     table: I32
 
 
-def number_key_spaces(spaces: Spaces, predicates: Predicates, times: I64) -> tuple[I32, Spaces]:
-    """Number the spaces that may be in keys; return the number of every space, and the intervals in these numbers.
+def number_key_spaces(spaces: Spaces, predicates: Predicates, times: I32) -> tuple[I32, Spaces]:
+    """Assign numbers to the spaces that may be in keys; return them by space, and the intervals in these numbers.
 
     A *gap* is a space of one odd point that some predicate in use covers, but that is no interval by itself. Integers
     lie at even points, so only values between two integers are in a gap. Without gaps a range of integers has half as
@@ -42,7 +42,7 @@ def number_key_spaces(spaces: Spaces, predicates: Predicates, times: I64) -> tup
     first, last = spaces.first[is_used], spaces.last[is_used]
     is_interval = np.zeros(spaces.total, dtype=bool)
     is_interval[first[first == last]] = True
-    is_covered = count_coverage(spaces, predicates, times) > 0
+    is_covered = count_coverage(spaces, predicates, times.astype(np.int64)) > 0
     is_gap = (begin[:-1] == end) & (end & 1 == 1) & (end < HIGHEST) & is_covered & ~is_interval
     before = np.cumsum(~is_gap) - ~is_gap
     moved_first, moved_last = spaces.first.copy(), spaces.last.copy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -73,7 +73,7 @@ def find_gaps(spaces: Spaces) -> np.ndarray:
     for domain in range(len(spaces.cut_start) - 1):
         begin, end = spaces.cut_start[domain : domain + 2].tolist()
         cuts = spaces.cuts[begin:end].tolist()
-        for k, (cut, after) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+        for k, (cut, after) in enumerate(pairwise(cuts)):
             space = begin + domain + k + 1
             is_gap[space] = cut % 2 == 1 and after == cut + 1 and space in covered and space not in intervals
     return is_gap
