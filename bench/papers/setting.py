@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,15 +21,18 @@ def mark_comparable(points: Points, is_comparable: Callable[[Point], bool]) -> P
     return lambda scale: [replace(point, comparable=is_comparable(point)) for point in points(scale)]
 
 
-def measure_like_betree(point: Point, engines: list[str], *options: Any, **more: Any) -> Iterator[dict[str, Any]]:
-    """Measure engines; `betree` has the leaf capacity for the match probability (BE-Tree, Table 4).
+def measure_like_betree(
+    point: Point, engines: list[str], *options: Any, excluded: Collection[str] = (), **more: Any
+) -> Iterator[dict[str, Any]]:
+    """Measure engines that are not excluded; `betree` has the leaf capacity for the match probability (Table 4).
 
-    Real data has no chosen match probability. Its subscriptions match far fewer than 1 % of the events.
+    Real data has no chosen match probability. An event matches far fewer than 1 % of its subscriptions.
     """
     from bench.point import measure_engines  # imported here, because that module imports this one
 
+    if getattr(point.work, "operators", "") == "high":
+        excluded = {*excluded, *NO_INEQUALITY}
     capacity = suggest_capacity(getattr(point.work, "match", 0.0))
-    excluded = NO_INEQUALITY if getattr(point.work, "operators", "") == "high" else ()
     name_by_spec = {
         f"{name}:max_cap={capacity}" if name in ("betree", "betree-batch") else name: name
         for name in engines
@@ -42,10 +45,11 @@ def measure_like_betree(point: Point, engines: list[str], *options: Any, **more:
         yield message
     for name in engines:
         if name in excluded:
-            detail = "the paper does not measure it with <> and NOT IN"
-            yield {"row": {"engine": name, "status": "excluded", "detail": detail}}
+            yield {"row": {"engine": name, "status": "excluded", "detail": "the paper does not measure it here"}}
 
 
-def measure_like_pstree(point: Point, engines: list[str], *options: Any) -> Iterator[dict[str, Any]]:
+def measure_like_pstree(
+    point: Point, engines: list[str], *options: Any, excluded: Collection[str] = ()
+) -> Iterator[dict[str, Any]]:
     """Measure engines that know historical events; `betree` has the leaf capacity of its paper."""
-    return measure_like_betree(point, engines, *options, historical_events=HISTORICAL_EVENTS)
+    return measure_like_betree(point, engines, *options, excluded=excluded, historical_events=HISTORICAL_EVENTS)

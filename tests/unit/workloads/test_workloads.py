@@ -143,7 +143,7 @@ CHECKSUMS = {
 OTHER_CHECKSUMS = {
     "begen": 1114798225,
     "keywords": 1627803938,
-    "qgrams": 1394373503,
+    "qgrams": 1667297139,
     "equal": 2801173296,
     "flat": 3113874513,
     "dense": 1388488119,
