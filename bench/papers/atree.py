@@ -140,9 +140,8 @@ MATCHING_DIFFERS = (
     "a normal form of three levels is small, and `pstbloom` below `translation` is as fast as A-Tree; from four "
     "levels or six children on it is over budget. A few thousand expressions take hardly longer than the event "
     "itself, so times are not linear at the small end. `bop` reads its encoding byte by byte, and evaluates far more "
-    "expressions than match; Interval IDs look at satisfied leaves only, so they win, at any depth. The diagram of "
-    "`bdd` is climbed from every satisfied predicate. The scans stop at the first predicate that decides, so they too "
-    "gain from absent attributes (e, h). Popular attributes (g) satisfy more predicates of the same event"
+    "expressions than match; Interval IDs look at satisfied leaves only, so they win, at any depth. The scans "
+    "stop at the first predicate that decides, so they too gain from absent attributes (e, h)"
 )
 MEMORY_DIFFERS = (
     "annotations are packed bytes here, not objects: up to two levels `bop` and Interval IDs take no more than the "
