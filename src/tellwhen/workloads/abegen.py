@@ -27,9 +27,9 @@ there are far more."""
 class ABEGen(TreeWorkload):
     """Generator with the parameters of Table 3 of A-Tree.
 
-    With `total` subscriptions, sub-expressions occur as often as in the paper; with more, they occur more often, because
-    they are drawn from the same pools. `dimension_skew` is that of the
-    predicates' attributes. The attributes of events are uniform, and so are all values.
+    With `total` subscriptions, sub-expressions occur as often as in the paper. With more, they occur more often: they
+    are drawn from the same pools. `dimension_skew` is that of the predicates' attributes. The attributes of events are
+    uniform, and so are all values.
 
     The paper does not say which predicates it generates. Here 40 % are =, 20 % each <= and >=, 10 % BETWEEN over 12 %
     of the values, and 10 % IN with three values.

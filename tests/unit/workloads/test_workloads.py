@@ -286,6 +286,15 @@ def test_abegen_hits_its_operators_and_shape():
 
 
 @FIGURES
+def test_the_dimension_skew_of_abegen_is_that_of_predicates():
+    work = ABEGen(total=10_000, dimensions=100, dimension_skew=1.0)
+    asked = Counter(p.attribute for e in work.generate_subscriptions(0) for p in tw.parse(e).predicates())
+    carried = Counter(name for event in work.generate_events(0) for name in event)
+    assert max(asked.values()) > 50 * min(asked.values())
+    assert max(carried.values()) < 1.2 * min(carried.values())
+
+
+@FIGURES
 def test_abegen_has_the_published_sharing():
     """Section 6.1: at the default skew a sub-expression occurs about 4.33 times, a predicate 18.35 times."""
 

@@ -55,7 +55,7 @@ class Upward(NamedTuple):
     """The diagram from below: a record of the parents of each node, at an even offset.
 
     A node is true if its low child is true, or if its high child and its predicate are true. `needs` is the predicate
-    that a parent needs besides the node: -1 if the node is its low child.
+    that a parent needs besides the node: -1 if the node is its low child. Empty if matching walks down from the roots.
     """
 
     seed_start: I64  # |0|1|1|3|    seeds of predicate p are seeds[seed_start[p]:seed_start[p+1]]

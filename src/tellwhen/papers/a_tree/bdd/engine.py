@@ -5,8 +5,8 @@ every function of a subscription; an event that makes the root true satisfies al
 
 Deviations: expressions are in negation normal form, so a predicate and its negation are two variables, and all
 functions are monotone. Matching goes from the true predicates of an event upwards instead of from every root down
-(`kernels/match.py`). A diagram may grow exponentially, so each expression has a budget of nodes; the program of an
-expression over budget runs on every event.
+(`kernels/match.py`), unless the option `down` is 1. A diagram may grow exponentially, so each expression has a budget
+of nodes; the program of an expression over budget runs on every event.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tellwhen.engines.shared.stabbing import make_satisfied_sizes
 from tellwhen.kernels.arrays import I32, Snapshot
 from tellwhen.papers.a_tree.bdd.arrays import TERMINALS, BDDIndex, BDDScratch
 from tellwhen.papers.a_tree.bdd.diagram import EMPTY, Budget, Capacity, Diagram, extend_diagram
-from tellwhen.papers.a_tree.bdd.kernels.match import match_diagram
+from tellwhen.papers.a_tree.bdd.kernels.match import match_diagram, match_downward
 from tellwhen.papers.a_tree.bdd.layout import lay_out_index, restore_diagram
 from tellwhen.papers.a_tree.bdd.verify import check_index
 
@@ -38,6 +38,7 @@ class BDD(BulkEngine):
     options: ClassVar[Mapping[str, Option]] = {
         "nodes": Option(1_024, 16, 1 << 20, "nodes that an expression may make; one over budget runs as a program"),
         "total": Option(1 << 25, 1 << 10, 1 << 28, "nodes of the diagram; expressions beyond run as programs"),
+        "down": Option(0, 0, 1, "0 goes upwards from the true predicates, 1 walks down from every root"),
     }
 
     index_kind = BDDIndex
@@ -55,7 +56,8 @@ class BDD(BulkEngine):
         before = EMPTY if self._index is None else _drop_removed(restore_diagram(self._index), snapshot)
         added = np.setdiff1d(self._built, before.slots)
         budget = Budget(self.option["nodes"], self.option["total"])
-        self._index = lay_out_index(extend_diagram(before, added, snapshot, budget, self.capacity), snapshot)
+        diagram = extend_diagram(before, added, snapshot, budget, self.capacity)
+        self._index = lay_out_index(diagram, snapshot, bool(self.option["down"]))
 
     def _index_reader(self, refiner: Refiner) -> Reader:
         index, snapshot = self._index, self.source.snapshot()
@@ -68,7 +70,8 @@ class BDD(BulkEngine):
             registers=snapshot.registers,
             effort=2,
         )
-        found = CallReader(Call(match_diagram, index, snapshot, sizes))
+        kernel = match_downward if self.option["down"] else match_diagram
+        found = CallReader(Call(kernel, index, snapshot, sizes))
         return Union([found, refiner]) if self._pending.count else found
 
     def find_always_tested(self) -> I32:
@@ -94,7 +97,7 @@ class BDD(BulkEngine):
 
     def verify(self) -> None:
         if self._index is not None:
-            check_index(self._index, self._built, self.source.snapshot())
+            check_index(self._index, self._built, self.source.snapshot(), bool(self.option["down"]))
 
 
 def _drop_removed(diagram: Diagram, snapshot: Snapshot) -> Diagram:

@@ -11,8 +11,12 @@ from tellwhen.papers.a_tree.bdd.arrays import LISTED, RECORD_HEADER, TERMINALS, 
 from tellwhen.papers.a_tree.bdd.diagram import Diagram
 from tellwhen.papers.a_tree.bdd.kernels.upward import write_records
 
+NO_RECORDS = Upward(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32))
+"""The records of a diagram that is matched from the roots."""
 
-def lay_out_index(diagram: Diagram, snapshot: Snapshot) -> BDDIndex:
+
+def lay_out_index(diagram: Diagram, snapshot: Snapshot, is_downward: bool) -> BDDIndex:
+    """Lay out the index of a diagram; `is_downward` says that it is matched from the roots, without records."""
     nodes, slots, root = diagram
     at_root = root >= TERMINALS
     order = np.argsort(root[at_root], kind="stable")
@@ -20,7 +24,7 @@ def lay_out_index(diagram: Diagram, snapshot: Snapshot) -> BDDIndex:
     listed = slots[root == LISTED]
     return BDDIndex(
         nodes,
-        lay_out_upward(nodes, roots, len(snapshot.predicates.domain)),
+        NO_RECORDS if is_downward else lay_out_upward(nodes, roots, len(snapshot.predicates.domain)),
         roots,
         np.append(first, len(order)),
         slots[at_root][order],

@@ -24,10 +24,13 @@ FUNCTIONS_MAX, ASSIGNMENTS = 200, 4
 """Expressions whose roots are compared with their code, and random truth values for each."""
 
 
-def check_index(index: BDDIndex, slots: I32, snapshot: Snapshot) -> None:
+def check_index(index: BDDIndex, slots: I32, snapshot: Snapshot, is_downward: bool) -> None:
     """Check that the diagram is reduced and ordered, the same from below, and has the function of every slot."""
     check_nodes(index.nodes)
-    check_upward(index.nodes, index.roots, index.upward)
+    if is_downward:
+        assert not len(index.upward.records), "records that no match reads"
+    else:
+        check_upward(index.nodes, index.roots, index.upward)
     known = np.concatenate([index.slots, index.always, index.listed])
     kind = snapshot.subscriptions.kind[slots]
     assert np.array_equal(np.sort(known), np.sort(slots[kind != NEVER])), "a slot is not indexed, or one too many is"

@@ -8,13 +8,13 @@ import pytest
 from bench.loading import encode_events, store_subscriptions
 
 import tellwhen as tw
-from support import verify_index
+from support import make_seed_params, verify_index
 from tellwhen.encode.events import encode
 from tellwhen.engines import create
 from tellwhen.engines.shared import calls
 from tellwhen.papers.a_tree.bdd.arrays import TERMINALS
 from tellwhen.papers.a_tree.bdd.diagram import Capacity
-from tellwhen.testing.engine_checks import to_pairs
+from tellwhen.testing.engine_checks import check_engine, to_pairs
 from tellwhen.workloads import ABEGen
 
 pytestmark = pytest.mark.late
@@ -44,6 +44,22 @@ def test_figure_3():
         one, two, three, four, five, six = values
         wanted = (one or two or three) and four and (five or six)
         assert bool(index.match(event({k for k, value in enumerate(values, 1) if value}))) == wanted
+
+
+@pytest.mark.parametrize("down", [0, 1])
+def test_a_diagram_is_matched_from_below_or_from_its_roots(down):
+    index = build_index([FIGURE_3, "P4 = 1 AND P5 = 1", "P6 = 1", "TRUE"], down=down)
+    assert index.match(event({1, 4, 5})) == [0, 1, 3]
+    assert index.match(event({4, 5})) == [1, 3]
+    assert index.match(event({2, 4, 6})) == [0, 2, 3]
+    assert index.match(event({})) == [3]
+    assert stats(index)["roots"] == 3
+    assert bool(len(index._shard.engine._index.upward.records)) != bool(down)
+
+
+@pytest.mark.parametrize("seed", make_seed_params(1, 6))
+def test_walking_down_finds_the_same(seed):
+    check_engine("bdd:down=1", seed, rounds=3)
 
 
 def test_equal_functions_share_a_root():

@@ -1,10 +1,11 @@
-"""The match kernel of `bdd`, from below: true nodes are followed upwards, and no false node is visited.
+"""The match kernels of `bdd`: from below, where true nodes are followed upwards, or down from every root.
 
-A node is true if its low child is true, or if its high child and its predicate are true: expressions are monotone, so
-what is true with a false predicate is also true with the predicate true. Without a true predicate only TRUE is true.
+From below, a node is true if its low child is true, or if its high child and its predicate are true: expressions are
+monotone, so what is true with a false predicate is also true with the predicate true. Without a true predicate only
+TRUE is true.
 
-Deviation from A-Tree, section 2, and Campailla et al., who walk down from every root: the answers are the same, and the
-work is that of the true nodes and of the edges above them.
+Deviation from A-Tree, section 2, and Campailla et al., who walk down: from below the answers are the same, and the work
+is that of the true nodes and of the edges above them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tellwhen.kernels.evaluate import run_code
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.truth import clear_true_predicates, is_true, set_true
-from tellwhen.papers.a_tree.bdd.arrays import PARENTS, RECORD_HEADER, ROOT, BDDIndex, BDDScratch
+from tellwhen.papers.a_tree.bdd.arrays import PARENTS, RECORD_HEADER, ROOT, TERMINALS, TRUE, BDDIndex, BDDScratch
 
 
 @inline
@@ -57,6 +58,25 @@ def reach_nodes(upward, count, scratch):
 
 
 @inline
+def walk_down(index, scratch):
+    """Walk from every root down to TRUE or FALSE, and list the true roots.
+
+    Returns the number of true roots, and of nodes that were tested.
+    """
+    predicate, low, high = index.nodes
+    truth, roots = scratch.found.truth, scratch.roots
+    count = tested = 0
+    for r in range(index.roots.size):
+        n = index.roots[r]
+        while n >= TERMINALS:
+            n = high[n] if is_true(truth, predicate[n]) else low[n]
+            tested += 1
+        roots[count] = r
+        count += n == TRUE
+    return count, tested
+
+
+@inline
 def count_candidates(index, roots, count):
     """Return how many slots an event may match at most: those at true roots, and all that are not in the diagram."""
     candidates = index.always.size + index.listed.size
@@ -65,12 +85,31 @@ def count_candidates(index, roots, count):
     return candidates
 
 
+@inline
+def emit_matches(index, snapshot, scratch, roots, out, written):
+    """Write the slots of `roots` true roots, those that are always true, and of the others those whose program is true.
+
+    Return the new end of the output, which has room for all of them.
+    """
+    for k in range(roots):
+        first, end = index.slot_start[scratch.roots[k]], index.slot_start[scratch.roots[k] + 1]
+        written = emit_slots(first, end, index.slots, snapshot, out, written)
+    written = emit_slots(0, index.always.size, index.always, snapshot, out, written)
+    for slot in index.listed:
+        out.slot[written] = slot
+        if run_code(slot, snapshot.subscriptions, scratch.found.truth, scratch.registers):
+            written += snapshot.subscriptions.died[slot] > snapshot.version
+    return written
+
+
 @kernel
 def match_diagram(index, snapshot, scratch, events, out, event):
-    """Match exactly, for events of any kind. effort counts the candidates and the parents that were tested."""
+    """Match exactly, for events of any kind, from below.
+
+    effort counts the candidates and the parents that were tested.
+    """
     index, snapshot = unpack(index, BDDIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, BDDScratch), borrow(events, Events), borrow(out, Matches)
-    subscriptions, version, died = snapshot.subscriptions, snapshot.version, snapshot.subscriptions.died
     truth, satisfied = scratch.found.truth, scratch.found.listed
     written = out.start[event]
     for e in range(event, events.single_valued.size):
@@ -81,14 +120,29 @@ def match_diagram(index, snapshot, scratch, events, out, event):
         if candidates > out.slot.size - written:
             clear_true_predicates(truth, satisfied, true)
             return e
-        for k in range(roots):
-            first, end = index.slot_start[scratch.roots[k]], index.slot_start[scratch.roots[k] + 1]
-            written = emit_slots(first, end, index.slots, snapshot, out, written)
-        written = emit_slots(0, index.always.size, index.always, snapshot, out, written)
-        for slot in index.listed:
-            out.slot[written] = slot
-            if run_code(slot, subscriptions, truth, scratch.registers):
-                written += died[slot] > version
+        written = emit_matches(index, snapshot, scratch, roots, out, written)
+        clear_true_predicates(truth, satisfied, true)
+        scratch.effort[0] += candidates
+        scratch.effort[1] += tested
+        out.start[e + 1] = written
+    return events.single_valued.size
+
+
+@kernel
+def match_downward(index, snapshot, scratch, events, out, event):
+    """Match exactly, for events of any kind, from every root. effort counts the candidates and the nodes tested."""
+    index, snapshot = unpack(index, BDDIndex), unpack(snapshot, Snapshot)
+    scratch, events, out = unpack(scratch, BDDScratch), borrow(events, Events), borrow(out, Matches)
+    truth, satisfied = scratch.found.truth, scratch.found.listed
+    written = out.start[event]
+    for e in range(event, events.single_valued.size):
+        true = find_satisfied(index.stabbing, snapshot.predicates, events, e, scratch.found)
+        roots, tested = walk_down(index, scratch)
+        candidates = count_candidates(index, scratch.roots, roots)
+        if candidates > out.slot.size - written:
+            clear_true_predicates(truth, satisfied, true)
+            return e
+        written = emit_matches(index, snapshot, scratch, roots, out, written)
         clear_true_predicates(truth, satisfied, true)
         scratch.effort[0] += candidates
         scratch.effort[1] += tested
