@@ -1,7 +1,8 @@
 """Kernels that find the best subscriptions of several dimensions, by merging one cursor per dimension (section 1).
 
-Relaxed matching is the Threshold Algorithm; exact matching intersects the cursors. Neither reads the cursors to the
-end. Kernels fill `out` from `event` on, and return the first event whose results may not fit.
+The Threshold Algorithm combines the scores of dimensions. Exact matching with one score for each subscription
+intersects the cursors. Neither reads the cursors to the end. Kernels fill `out` from `event` on, and return the first
+event whose results may not fit.
 """
 
 from __future__ import annotations
@@ -68,13 +69,18 @@ def combine_values(values, combine, function):
 
 @inline
 def compute_total(boxes, queries, event, number, combine, function, dimensions):
-    """Return the combined score of a subscription. A dimension that the event does not stab has the score 0."""
+    """Return the combined score of a subscription, and the number of dimensions in which the event stabs it.
+
+    A dimension that the event does not stab has the score 0.
+    """
+    stabbed = 0
     for i in range(dimensions):
         at, value = find_record(number, i, dimensions), 0.0
         if is_stabbed(boxes, queries, event, at, i, dimensions):
             value = boxes.score[at + SCORE] * queries.weight[event * dimensions + i]
+            stabbed += 1
         queries.value[i] = value
-    return combine_values(queries.value, combine, function)
+    return combine_values(queries.value, combine, function), stabbed
 
 
 @inline
@@ -96,11 +102,11 @@ def is_repeated(boxes, queries, event, number, dimension, dimensions):
 
 
 @inline
-def compute_threshold(boxes, queries, event, combine, function, dimensions):
+def compute_threshold(boxes, queries, event, combine, function, stabbed_min, dimensions):
     """Return the threshold of the Threshold Algorithm for the current heads, and the least number at the threshold.
 
     The threshold is the highest score that a subscription which no cursor has returned can have. In each dimension it
-    has at most the score of the head, or 0 if the event does not stab it, and the combination is monotone. Where it has
+    has at most the score of the head, or 0 if the event need not stab it, and the combination is monotone. Where it has
     the score of the head, it comes behind the head, so its number is higher. For a sum or a function, and with weights,
     the least number is 0, since rounding may hide that a score is lower.
     """
@@ -108,36 +114,42 @@ def compute_threshold(boxes, queries, event, combine, function, dimensions):
         head, value = queries.head[i], 0.0
         if head != ENDED:
             score = get_score(boxes, head, i, dimensions)
-            if score > 0 or dimensions == 1:
+            if score > 0 or stabbed_min == dimensions:
                 value = score * queries.weight[event * dimensions + i]
         queries.value[i] = value
     threshold = combine_values(queries.value, combine, function)
     if function is not None or (combine == SUM and dimensions > 1):
         return threshold, np.int64(0)
-    return threshold, find_least_number(boxes, queries, event, combine, threshold, dimensions)
+    return threshold, find_least_number(boxes, queries, event, combine, threshold, stabbed_min, dimensions)
 
 
 @inline
-def find_least_number(boxes, queries, event, combine, threshold, dimensions):
+def find_least_number(boxes, queries, event, combine, threshold, stabbed_min, dimensions):
     """Return the least number that an unseen subscription can have whose least or greatest value is the threshold.
 
     For the minimum it has the value of every head at the threshold, for the maximum that of one of them. The value 0
-    may also be that of a dimension that the event does not stab.
+    may also be that of a dimension that the event need not stab.
     """
     lowest_number = np.int64(0) if combine == MINIMUM else np.int64(len(boxes.ends))
     for i in range(dimensions):
         if queries.value[i] != threshold:
             continue
         head, least_number = queries.head[i], np.int64(0)
-        if head != ENDED and queries.weight[event * dimensions + i] == 1 and (threshold > 0 or dimensions == 1):
+        if (
+            head != ENDED
+            and queries.weight[event * dimensions + i] == 1
+            and (threshold > 0 or stabbed_min == dimensions)
+        ):
             least_number = head + 1
         lowest_number = max(lowest_number, least_number) if combine == MINIMUM else min(lowest_number, least_number)
     return lowest_number
 
 
 @kernel
-def find_relaxed_matches(boxes, queries, k, combine, function, out, event, pulls):
+def find_by_threshold(boxes, queries, k, combine, function, stabbed_min, out, event, pulls):
     """Find the best k subscriptions of each event from `event` on, by the Threshold Algorithm.
+
+    The event must stab a match in at least `stabbed_min` dimensions: 1 (relaxed matching), or all (exact matching).
 
     Call the cursors in rounds, look up the score of each new subscription, and stop when no unseen one can be among the
     best k. `function` combines the values of all dimensions; if it is None, `combine` says how. Adds the number of
@@ -170,10 +182,15 @@ def find_relaxed_matches(boxes, queries, k, combine, function, out, event, pulls
             for i in range(dimensions):
                 number = queries.head[i]
                 if number != ENDED and not is_repeated(boxes, queries, q, number, i, dimensions):
-                    total = compute_total(boxes, queries, q, number, combine, function, dimensions)
-                    size = offer(scores, numbers, size, total, number)
+                    total, stabbed = compute_total(boxes, queries, q, number, combine, function, dimensions)
+                    if stabbed >= stabbed_min:
+                        size = offer(scores, numbers, size, total, number)
+            if open_cursors < dimensions and stabbed_min == dimensions:
+                break  # one cursor has returned all that the event stabs in its dimension
             if size == k:
-                threshold, lowest_number = compute_threshold(boxes, queries, q, combine, function, dimensions)
+                threshold, lowest_number = compute_threshold(
+                    boxes, queries, q, combine, function, stabbed_min, dimensions
+                )
                 worst_score, worst_number = out.score[written], out.number[written]
                 if worst_score > threshold or (worst_score == threshold and worst_number < lowest_number):
                     break
@@ -185,7 +202,7 @@ def find_relaxed_matches(boxes, queries, k, combine, function, out, event, pulls
 
 
 @kernel
-def find_exact_matches(boxes, queries, k, out, event, pulls):
+def find_by_intersection(boxes, queries, k, out, event, pulls):
     """Find the best k subscriptions of each event from `event` on that all cursors return.
 
     All cursors return their numbers in one order, so a number behind the target rules the target out. Adds the number
