@@ -16,7 +16,14 @@ from tellwhen.errors import ScoreError
 from tellwhen.kernels.arrays import F64, I64
 from tellwhen.papers.ranked.arrays import HIGH, LOW, RECORD_WORDS, SCORE, BoxArrays, BoxQueries, Ranked
 from tellwhen.papers.ranked.intervals import FAN_OUT, INITIAL_RESULTS_PER_POINT, ScoredIntervals
-from tellwhen.papers.ranked.kernels.boxes import MAXIMUM, MINIMUM, SUM, find_by_intersection, find_by_threshold
+from tellwhen.papers.ranked.kernels.boxes import (
+    MAXIMUM,
+    MINIMUM,
+    ROUNDS_MAX,
+    SUM,
+    find_by_intersection,
+    find_by_threshold,
+)
 from tellwhen.papers.ranked.order import raise_if_any
 from tellwhen.papers.ranked.sopt_r_tree import SOPTRTree
 
@@ -143,7 +150,13 @@ class Boxes:
         states = [structure.state for structure in self.dimensions]  # keep the arrays alive
         boxes = BoxArrays(np.stack([packed for _, packed in states]), self._records, self._records.view(np.float64))
         words = max(structure.cursor_words for structure in self.dimensions)
-        queries = BoxQueries(points.ravel(), weight, np.empty((d, words), np.int64), np.empty(d, np.int64), np.empty(d))
+        queries = BoxQueries(
+            points.ravel(),
+            weight,
+            np.empty((d, words), np.int64),
+            np.empty((ROUNDS_MAX + 1) * d, np.int64),
+            np.empty(d),
+        )
         size = count * min(k, INITIAL_RESULTS_PER_POINT) + k
         out = Ranked(np.zeros(count + 1, np.int64), np.empty(size, np.int32), np.empty(size, np.float64))
         code, function = (-1, _compile_function(combine)) if callable(combine) else (COMBINE_CODES[combine], None)
