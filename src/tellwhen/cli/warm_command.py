@@ -136,7 +136,8 @@ def _rank(index: Index) -> None:
     for relaxed in False, True:
         index.top_k(_make_events()[0], relaxed=relaxed)
         index.top_k_many(_make_events(), relaxed=relaxed)
-    index.top_k(_make_events()[0], relaxed=True, weights={"a": 2})
+    for relaxed in False, True:
+        index.top_k(_make_events()[0], relaxed=relaxed, weights={"a": 2})
 
 
 def _make_event_tables() -> Iterator[pa.Table]:

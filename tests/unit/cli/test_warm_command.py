@@ -58,6 +58,7 @@ index.set_score("late", 3).set_scores({{5: 2.5}})
 assert index.top_k(book, 2) == [("late", 3), (5, 2.5)]
 assert index.top_k_many([book, book], 2).num_rows == 4
 assert len(index.top_k(book, relaxed=True, weights={{"price": 2}})) == 10
+assert len(index.top_k(book, weights={{"price": 2}})) == 10
 assert index.top_k_many(wide, relaxed=True).num_rows > 0
 maps = pa.array([[("price", "3"), ("genre", "g5"), ("stock", "1")], []], pa.map_(pa.string(), pa.string()))
 assert index.match_many(pa.table({{"m": maps}})).num_rows > 0

@@ -63,6 +63,7 @@ def test_answers_are_those_of_an_index(client):
         assert client.count(event, where=where) == index.count(event, where=where)
         assert client.top_k(event, 5) == index.top_k(event, 5)
         assert client.top_k(event, 5, relaxed=True) == index.top_k(event, 5, relaxed=True)
+        assert client.top_k(event, 5, weights={}) == index.top_k(event, 5, weights={})
         assert client.top_k(event, 3, where=where) == index.top_k(event, 3, where=where)
         for id_ in list(index)[:3]:
             expected = index.explain(id_, event)
@@ -183,7 +184,7 @@ WRONG = {
     "event": lambda one: one.match([1]),
     "event of a number": lambda one: one.match({1: 2}),
     "where": lambda one: one.match({}, where={"a": {"b": 1}}),
-    "weights without relaxing": lambda one: one.top_k({}, weights={"a": 1}),
+    "weights by number": lambda one: one.top_k({}, weights={1: 1}),
     "bool": lambda one: one.add("x", tw.col("a") & tw.col("b") == 1),
     "expression of a number": lambda one: one.add("x", 5),
     "no expression": lambda one: one.add("x", None),

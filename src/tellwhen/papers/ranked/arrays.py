@@ -156,7 +156,7 @@ class BoxQueries(NamedTuple):
     point: I64  # |4 2|7 7|...      the point of event q is q*d:q*d+d
     weight: F64  # |1. 1.|.5 2.|...  factors of the scores of each dimension
     cursors: I64Matrix  # row i: the cursor of dimension i
-    head: I64  # the number that each cursor returned last, or ENDED
+    heads: I64  # |4 1|7 2|7 -1|...  by round of calls: the number that each cursor returned last, or ENDED
     value: F64  # by dimension: the values to combine
 
 

@@ -16,7 +16,14 @@ from tellwhen.errors import ScoreError
 from tellwhen.kernels.arrays import F64, I64
 from tellwhen.papers.ranked.arrays import HIGH, LOW, RECORD_WORDS, SCORE, BoxArrays, BoxQueries, Ranked
 from tellwhen.papers.ranked.intervals import FAN_OUT, INITIAL_RESULTS_PER_POINT, ScoredIntervals
-from tellwhen.papers.ranked.kernels.boxes import MAXIMUM, MINIMUM, SUM, find_exact_matches, find_relaxed_matches
+from tellwhen.papers.ranked.kernels.boxes import (
+    MAXIMUM,
+    MINIMUM,
+    ROUNDS_MAX,
+    SUM,
+    find_by_intersection,
+    find_by_threshold,
+)
 from tellwhen.papers.ranked.order import raise_if_any
 from tellwhen.papers.ranked.sopt_r_tree import SOPTRTree
 
@@ -33,10 +40,10 @@ class Boxes:
 
     An event is a point of d dimensions.
 
-    - Relaxed matching: a subscription matches if the event stabs it in some dimension. The score is combined from the
-      scores of the stabbed dimensions, and 0 for each other dimension. (The paper's section 4 says "in each dimension",
-      which is exact matching; its formula and its section 1 say "some".)
-    - Exact matching: a subscription matches if the event stabs it in all dimensions, and it has one score.
+    - Relaxed matching: a subscription matches if the event stabs it in some dimension (section 1). The score is
+      combined from the scores of the stabbed dimensions, and 0 for each other dimension.
+    - Exact matching: a subscription matches if the event stabs it in all dimensions. It has one score (section 1), or
+      its score is combined from those of all dimensions (section 4, "in each dimension").
 
     Parameters
     ----------
@@ -72,7 +79,7 @@ class Boxes:
             )
         if low.shape[1] == 0:
             raise ScoreError("low and high must have at least one column, found 0 dimensions")
-        self.has_one_score = score.ndim == 1 or low.shape[1] == 1
+        self.has_one_score = score.ndim == 1
         score = np.ascontiguousarray(np.broadcast_to(score if score.ndim == 2 else score[:, None], low.shape))
         raise_if_any(
             np.asarray(~np.isfinite(score).all(axis=1)),
@@ -123,10 +130,10 @@ class Boxes:
             How to combine the scores of the dimensions: "sum", "min", "max", or a function that Numba can compile, from
             an array with a number for each dimension to a number. The number of a dimension is its score times its
             weight, or 0 if the event does not stab it. The function must be monotone: if a number grows, the result
-            must not become lower (section 1, note 2). Requires `relaxed`.
+            must not become lower (section 1, note 2).
         weights
-            Factors of the scores of each dimension, not negative, of the shape of `points` or of one row. Requires
-            `relaxed`.
+            Factors of the scores of each dimension, not negative, of the shape of `points` or of one row.
+            Exact matching with one score for each subscription has neither `combine` nor `weights`.
 
         Returns
         -------
@@ -143,16 +150,23 @@ class Boxes:
         states = [structure.state for structure in self.dimensions]  # keep the arrays alive
         boxes = BoxArrays(np.stack([packed for _, packed in states]), self._records, self._records.view(np.float64))
         words = max(structure.cursor_words for structure in self.dimensions)
-        queries = BoxQueries(points.ravel(), weight, np.empty((d, words), np.int64), np.empty(d, np.int64), np.empty(d))
+        queries = BoxQueries(
+            points.ravel(),
+            weight,
+            np.empty((d, words), np.int64),
+            np.empty((ROUNDS_MAX + 1) * d, np.int64),
+            np.empty(d),
+        )
         size = count * min(k, INITIAL_RESULTS_PER_POINT) + k
         out = Ranked(np.zeros(count + 1, np.int64), np.empty(size, np.int32), np.empty(size, np.float64))
         code, function = (-1, _compile_function(combine)) if callable(combine) else (COMBINE_CODES[combine], None)
         done, pulls = 0, np.zeros(1, dtype=np.int64)
+        stabbed_min = 1 if relaxed else d
         while True:
-            if relaxed:
-                done = find_relaxed_matches(boxes, queries, k, code, function, out, done, pulls)
+            if relaxed or not self.has_one_score:
+                done = find_by_threshold(boxes, queries, k, code, function, stabbed_min, out, done, pulls)
             else:
-                done = find_exact_matches(boxes, queries, k, out, done, pulls)
+                done = find_by_intersection(boxes, queries, k, out, done, pulls)
             if done == count:
                 break
             growth = len(out.number) + k
@@ -176,10 +190,11 @@ class Boxes:
             raise ScoreError(f"k must not be negative, found {k}")
         if not callable(combine) and combine not in COMBINE_CODES:
             raise ScoreError(f"combine must be a function or one of {', '.join(COMBINE_CODES)}, found {combine}")
-        if not relaxed and (combine != "sum" or weights is not None):
-            raise ScoreError("`combine` and `weights` require relaxed=True: exact matching has one score")
-        if not relaxed and not self.has_one_score:
-            raise ScoreError("relaxed=False requires one score for each subscription, found one for each dimension")
+        if not relaxed and self.has_one_score and (combine != "sum" or weights is not None):
+            raise ScoreError(
+                "`combine` and `weights` require relaxed=True or a score for each dimension, found one score for each "
+                "subscription"
+            )
         if weights is None:
             return points, np.ones(points.size)
         weight = np.ascontiguousarray(np.broadcast_to(np.asarray(weights, dtype=np.float64), points.shape)).ravel()

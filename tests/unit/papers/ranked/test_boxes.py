@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow  # it takes half a minute to compile all structure
 def oracle(low, high, score, point, k, relaxed=True, combine="sum", weight=1.0):
     """Test all boxes; add up dimension by dimension, since the order of additions decides how they are rounded."""
     inside = (low <= point) & (point <= high)
-    if relaxed:
+    if relaxed or score.ndim == 2:
         value = np.where(inside, (score if score.ndim == 2 else score[:, None]) * weight, 0.0)
         if callable(combine):
             total = np.array([combine(row) for row in value])
@@ -22,7 +22,7 @@ def oracle(low, high, score, point, k, relaxed=True, combine="sum", weight=1.0):
             total = value[:, 0].copy()
             for column in value.T[1:]:
                 total = {"sum": np.add, "min": np.minimum, "max": np.maximum}[combine](total, column)
-        found = np.flatnonzero(inside.any(axis=1))
+        found = np.flatnonzero(inside.any(axis=1) if relaxed else inside.all(axis=1))
     else:
         total, found = score, np.flatnonzero(inside.all(axis=1))
     found = found[np.lexsort((found, -total[found]))][:k]
@@ -91,6 +91,8 @@ def test_every_combination(dimensions, scores):
                 check(relaxed, (low, high, each), points, k, combine=combine)
                 weights = rng.integers(0, 3, points.shape) * rng.random()
                 check(relaxed, (low, high, each), points, k, weights, combine=combine)
+                check(relaxed, (low, high, each), points, k, relaxed=False, combine=combine)
+                check(relaxed, (low, high, each), points, k, weights, relaxed=False, combine=combine)
             check(exact, (low, high, one), points, k, relaxed=False)
             check(exact, (low, high, one), points, k)
 
@@ -117,8 +119,9 @@ def test_any_boxes(data):
     given_ = both[:, :, 0], both[:, :, 1], each.reshape(count, dimensions)
     points = np.array([data.draw(st.lists(small, min_size=dimensions, max_size=dimensions))])
     boxes = Boxes(*given_, data.draw(st.sampled_from([SOPTRTree, IRTree])), fan_out=2)
-    for combine in ("sum", "min", "max"):
-        check(boxes, given_, points, data.draw(st.integers(0, 16)), combine=combine)
+    for combine in ("sum", "min", "max", find_median):
+        for relaxed in (True, False):
+            check(boxes, given_, points, data.draw(st.integers(0, 16)), relaxed=relaxed, combine=combine)
 
 
 @pytest.mark.parametrize("function", [find_median, multiply_misses, count_whole_parts])
@@ -145,6 +148,20 @@ def test_the_threshold_of_a_function_stops_early():
     boxes = Boxes(low, high, each)
     check(boxes, (low, high, each), np.full((1, 2), 4), 10, combine=find_median)
     assert boxes.pulls < 100
+
+
+def test_exact_matching_stops_early():
+    rng = np.random.default_rng(4)
+    count = 20_000
+    low, high = np.zeros((count, 2), dtype=np.int64), np.full((count, 2), 9, dtype=np.int64)
+    each = -np.column_stack([np.arange(count) + rng.random(count)] * 2)
+    boxes = Boxes(low, high, each)
+    check(boxes, (low, high, each), np.full((1, 2), 4), 10, relaxed=False)
+    assert boxes.pulls < 100  # no unseen match has a better score than the negative ones of the heads
+    low[5:, 1] = 8
+    few = Boxes(low, high, each)
+    check(few, (low, high, each), np.full((1, 2), 4), 10, relaxed=False)
+    assert few.pulls <= 2 * 6  # the second cursor ends after 5 intervals
 
 
 def test_an_unseen_one_of_equal_score_and_lower_number_wins():
@@ -186,8 +203,6 @@ def test_what_cannot_be_asked_is_refused():
     low = np.zeros((2, 2), dtype=np.int64)
     boxes = Boxes(low, low, np.ones((2, 2)))
     points = np.zeros((1, 2), dtype=np.int64)
-    with pytest.raises(tw.ScoreError, match="one score for each subscription"):
-        boxes.top_k(points, 1, relaxed=False)
     with pytest.raises(tw.ScoreError, match="not negative"):
         boxes.top_k(points, 1, weights=np.array([1.0, -1.0]))
     with pytest.raises(tw.ScoreError, match=r"shape \(events, 2\), found \(1, 3\)"):
@@ -196,7 +211,7 @@ def test_what_cannot_be_asked_is_refused():
         boxes.top_k(points, 1, combine="mean")
     with pytest.raises(tw.ScoreError, match="a function that Numba can compile"):
         boxes.top_k(points, 1, combine=lambda values: open(str(values)))  # noqa: SIM115
-    with pytest.raises(tw.ScoreError, match="require relaxed=True"):
+    with pytest.raises(tw.ScoreError, match="require relaxed=True or a score for each dimension"):
         Boxes(low, low, np.ones(2)).top_k(points, 1, relaxed=False, combine="max")
     with pytest.raises(tw.ScoreError, match="a score of subscription 1"):
         Boxes(low, low, np.array([1.0, np.inf]))

@@ -1,7 +1,8 @@
 """Kernels that find the best subscriptions of several dimensions, by merging one cursor per dimension (section 1).
 
-Relaxed matching is the Threshold Algorithm; exact matching intersects the cursors. Neither reads the cursors to the
-end. Kernels fill `out` from `event` on, and return the first event whose results may not fit.
+The Threshold Algorithm combines the scores of dimensions. Exact matching with one score for each subscription
+intersects the cursors. Neither reads the cursors to the end. Kernels fill `out` from `event` on, and return the first
+event whose results may not fit.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ SUM, MINIMUM, MAXIMUM = range(3)
 
 ENDED = -1
 """Head of a cursor that has ended."""
+
+ROUNDS_MAX = 16
+"""Most rounds of calls of all cursors before the lookups."""
 
 
 @inline
@@ -53,6 +57,27 @@ def prefetch_records(boxes, number, dimensions):
 
 
 @inline
+def get_heads(queries, r, dimensions):
+    """Return the heads of round r of a step, or for 0 of the last round of the step before."""
+    return queries.heads[r * dimensions : (r + 1) * dimensions]
+
+
+@inline
+def call_cursors(boxes, queries, r, dimensions):
+    """Call each cursor that has not ended, and write the heads of round r of a step; return the number of calls."""
+    before, head, calls = get_heads(queries, r - 1, dimensions), get_heads(queries, r, dimensions), 0
+    for i in range(dimensions):
+        head[i] = ENDED
+        if before[i] != ENDED:
+            calls += 1
+            number = getnext(boxes.structures[i], queries.cursors[i])
+            if number >= 0:
+                head[i] = number
+                prefetch_records(boxes, number, dimensions)
+    return calls
+
+
+@inline
 def combine_values(values, combine, function):
     """Combine the values of all dimensions by a function, or if it is None, as `combine` says."""
     if function is not None:
@@ -68,76 +93,87 @@ def combine_values(values, combine, function):
 
 @inline
 def compute_total(boxes, queries, event, number, combine, function, dimensions):
-    """Return the combined score of a subscription. A dimension that the event does not stab has the score 0."""
+    """Return the combined score of a subscription, and the number of dimensions in which the event stabs it.
+
+    A dimension that the event does not stab has the score 0.
+    """
+    stabbed = 0
     for i in range(dimensions):
         at, value = find_record(number, i, dimensions), 0.0
         if is_stabbed(boxes, queries, event, at, i, dimensions):
             value = boxes.score[at + SCORE] * queries.weight[event * dimensions + i]
+            stabbed += 1
         queries.value[i] = value
-    return combine_values(queries.value, combine, function)
+    return combine_values(queries.value, combine, function), stabbed
 
 
 @inline
-def is_repeated(boxes, queries, event, number, dimension, dimensions):
+def is_repeated(boxes, queries, head, event, number, dimension, dimensions):
     """Return whether the cursor of another dimension has returned this subscription before.
 
     A cursor has returned all stabbed subscriptions before its head, and its head. Of several cursors whose heads are
     the same subscription, that of the first dimension counts. So no set of returned subscriptions is needed.
     """
     for i in range(dimensions):
-        at, head = find_record(number, i, dimensions), queries.head[i]
+        at = find_record(number, i, dimensions)
         if i == dimension or not is_stabbed(boxes, queries, event, at, i, dimensions):
             continue
-        if head == ENDED or (head == number and i < dimension):
+        if head[i] == ENDED or (head[i] == number and i < dimension):
             return True
-        if is_better(boxes.score[at + SCORE], number, get_score(boxes, head, i, dimensions), head):
+        if is_better(boxes.score[at + SCORE], number, get_score(boxes, head[i], i, dimensions), head[i]):
             return True
     return False
 
 
 @inline
-def compute_threshold(boxes, queries, event, combine, function, dimensions):
+def compute_threshold(boxes, queries, head, event, combine, function, stabbed_min, dimensions):
     """Return the threshold of the Threshold Algorithm for the current heads, and the least number at the threshold.
 
     The threshold is the highest score that a subscription which no cursor has returned can have. In each dimension it
-    has at most the score of the head, or 0 if the event does not stab it, and the combination is monotone. Where it has
+    has at most the score of the head, or 0 if the event need not stab it, and the combination is monotone. Where it has
     the score of the head, it comes behind the head, so its number is higher. For a sum or a function, and with weights,
     the least number is 0, since rounding may hide that a score is lower.
     """
     for i in range(dimensions):
-        head, value = queries.head[i], 0.0
-        if head != ENDED:
-            score = get_score(boxes, head, i, dimensions)
-            if score > 0 or dimensions == 1:
+        value = 0.0
+        if head[i] != ENDED:
+            score = get_score(boxes, head[i], i, dimensions)
+            if score > 0 or stabbed_min == dimensions:
                 value = score * queries.weight[event * dimensions + i]
         queries.value[i] = value
     threshold = combine_values(queries.value, combine, function)
     if function is not None or (combine == SUM and dimensions > 1):
         return threshold, np.int64(0)
-    return threshold, find_least_number(boxes, queries, event, combine, threshold, dimensions)
+    return threshold, find_least_number(boxes, queries, head, event, combine, threshold, stabbed_min, dimensions)
 
 
 @inline
-def find_least_number(boxes, queries, event, combine, threshold, dimensions):
+def find_least_number(boxes, queries, head, event, combine, threshold, stabbed_min, dimensions):
     """Return the least number that an unseen subscription can have whose least or greatest value is the threshold.
 
     For the minimum it has the value of every head at the threshold, for the maximum that of one of them. The value 0
-    may also be that of a dimension that the event does not stab.
+    may also be that of a dimension that the event need not stab.
     """
     lowest_number = np.int64(0) if combine == MINIMUM else np.int64(len(boxes.ends))
     for i in range(dimensions):
         if queries.value[i] != threshold:
             continue
-        head, least_number = queries.head[i], np.int64(0)
-        if head != ENDED and queries.weight[event * dimensions + i] == 1 and (threshold > 0 or dimensions == 1):
-            least_number = head + 1
+        least_number = np.int64(0)
+        if (
+            head[i] != ENDED
+            and queries.weight[event * dimensions + i] == 1
+            and (threshold > 0 or stabbed_min == dimensions)
+        ):
+            least_number = head[i] + 1
         lowest_number = max(lowest_number, least_number) if combine == MINIMUM else min(lowest_number, least_number)
     return lowest_number
 
 
 @kernel
-def find_relaxed_matches(boxes, queries, k, combine, function, out, event, pulls):
+def find_by_threshold(boxes, queries, k, combine, function, stabbed_min, out, event, pulls):
     """Find the best k subscriptions of each event from `event` on, by the Threshold Algorithm.
+
+    The event must stab a match in at least `stabbed_min` dimensions: 1 (relaxed matching), or all (exact matching).
 
     Call the cursors in rounds, look up the score of each new subscription, and stop when no unseen one can be among the
     best k. `function` combines the values of all dimensions; if it is None, `combine` says how. Adds the number of
@@ -152,31 +188,41 @@ def find_relaxed_matches(boxes, queries, k, combine, function, out, event, pulls
             return q
         size = 0
         scores, numbers = out.score[written : written + k], out.number[written : written + k]
+        last_head = get_heads(queries, 0, dimensions)
         for i in range(dimensions):
-            queries.head[i] = 0  # any number: the cursor has not ended
+            last_head[i] = 0  # any number: the cursor has not ended
             begin_cursor(boxes.structures[i], queries.cursors[i], queries.point[q * dimensions + i])
-        open_cursors = dimensions if k > 0 else 0
-        while open_cursors > 0:
-            # Call all cursors before the lookups, so that the cache misses of the lookups overlap.
-            for i in range(dimensions):
-                if queries.head[i] != ENDED:
-                    number = getnext(boxes.structures[i], queries.cursors[i])
-                    pull_count += 1
-                    queries.head[i] = number if number >= 0 else ENDED
-                    if number >= 0:
-                        prefetch_records(boxes, number, dimensions)
-                    else:
-                        open_cursors -= 1
-            for i in range(dimensions):
-                number = queries.head[i]
-                if number != ENDED and not is_repeated(boxes, queries, q, number, i, dimensions):
-                    total = compute_total(boxes, queries, q, number, combine, function, dimensions)
-                    size = offer(scores, numbers, size, total, number)
-            if size == k:
-                threshold, lowest_number = compute_threshold(boxes, queries, q, combine, function, dimensions)
-                worst_score, worst_number = out.score[written], out.number[written]
-                if worst_score > threshold or (worst_score == threshold and worst_number < lowest_number):
+        rounds, is_done = 0, k == 0
+        while not is_done:
+            # Call the cursors for several rounds before the lookups, so that the lookups wait for memory together. At
+            # most 1/16 of the rounds are called in vain.
+            step = max(1, min(ROUNDS_MAX, rounds >> 4))
+            rounds += step
+            for r in range(1, step + 1):
+                pull_count += call_cursors(boxes, queries, r, dimensions)
+            for r in range(1, step + 1):
+                head = get_heads(queries, r, dimensions)
+                open_cursors = 0
+                for i in range(dimensions):
+                    number = head[i]
+                    if number == ENDED:
+                        continue
+                    open_cursors += 1
+                    if not is_repeated(boxes, queries, head, q, number, i, dimensions):
+                        total, stabbed = compute_total(boxes, queries, q, number, combine, function, dimensions)
+                        if stabbed >= stabbed_min:
+                            size = offer(scores, numbers, size, total, number)
+                # In exact matching, a cursor that has ended has returned all matches.
+                is_done = open_cursors == 0 or (open_cursors < dimensions and stabbed_min == dimensions)
+                if size == k and not is_done:
+                    threshold, lowest_number = compute_threshold(
+                        boxes, queries, head, q, combine, function, stabbed_min, dimensions
+                    )
+                    worst_score, worst_number = out.score[written], out.number[written]
+                    is_done = worst_score > threshold or (worst_score == threshold and worst_number < lowest_number)
+                if is_done:
                     break
+            last_head[:] = head
         sort_heap(scores, numbers, size)
         written += size
         out.start[q + 1] = written
@@ -185,7 +231,7 @@ def find_relaxed_matches(boxes, queries, k, combine, function, out, event, pulls
 
 
 @kernel
-def find_exact_matches(boxes, queries, k, out, event, pulls):
+def find_by_intersection(boxes, queries, k, out, event, pulls):
     """Find the best k subscriptions of each event from `event` on that all cursors return.
 
     All cursors return their numbers in one order, so a number behind the target rules the target out. Adds the number
