@@ -324,8 +324,10 @@ class PayloadColumns:
 
 
 def validate_where(where: Any) -> Mapping[str, Any] | Expr | None:
-    """Return the conditions, None if there are none; raise an error if they are no expression and no mapping."""
-    if isinstance(where, str | Expr) or hasattr(where, "as_predicate"):  # also a column
+    """Return `where` with text as an expression, None if there are no conditions; raise an error for anything else."""
+    if isinstance(where, Expr):
+        return where
+    if isinstance(where, str) or hasattr(where, "as_predicate"):  # text, or a column
         return read_expression(where)[0]
     if where is not None and (not isinstance(where, Mapping) or not all(isinstance(name, str) for name in where)):
         raise ArgumentError(

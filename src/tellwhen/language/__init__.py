@@ -3,6 +3,7 @@
 text ──parser──┐
 JSON ──json────┼──> ast.Expr ──evaluation──> True / False / None (the oracle)
 col() ─column──┘        └──formatting──> text, ──json──> JSON, ──explanation──> a tree with the value of every node
+                       └──event_expressions──> an event
 """
 
 from tellwhen.language.ast import Expr

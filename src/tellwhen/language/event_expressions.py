@@ -43,7 +43,7 @@ def build_event(expr: Expr) -> dict[str, Any]:
 
 
 def list_values(predicate: Predicate) -> list[Any]:
-    """Return the values that satisfy a predicate: Booleans, or disjoint intervals."""
+    """Return the values that satisfy a predicate: Booleans, or disjoint intervals in ascending order."""
     operator = predicate.operator
     keys: tuple[Any, ...] = predicate.constants
     if predicate.family == "bool":
@@ -61,7 +61,7 @@ def list_values(predicate: Predicate) -> list[Any]:
     if operator == ">=":
         return [Interval(c, None)]
     if operator == "=" or operator == "IN":
-        return [Interval(key, key) for key in keys]
+        return [Interval(constant, constant) for _, constant in sorted({get_key(key): key for key in keys}.items())]
     if operator == "BETWEEN":
         return _make_intervals(c, keys[1], "[]")
     if operator == "NOT BETWEEN":
@@ -82,19 +82,30 @@ def _make_intervals(low: Any, high: Any, bounds: Bounds) -> list[Interval]:
 
 
 def _intersect(left: list[Any], right: list[Any]) -> list[Any]:
-    """Return the values that lie in both lists, which are Booleans or disjoint intervals of one family."""
-    if not all(isinstance(value, Interval) for value in left + right):
+    """Return the values that lie in both lists, which are Booleans, or disjoint intervals in ascending order."""
+    if not all(isinstance(value, Interval) for value in left[:1] + right[:1]):
         return [value for value in left if value in right]
-    found = []
-    for a in left:
-        for b in right:
-            if a.family == b.family:
-                low_of = max(a, b, key=lambda interval: interval.low_key)
-                is_lower = b.high_key is not None and (a.high_key is None or b.high_key < a.high_key)
-                high_of = b if is_lower else a
-                bounds: Any = low_of.bounds[0] + high_of.bounds[1]
-                found += _make_intervals(low_of.low, high_of.high, bounds)
+    found: list[Interval] = []
+    i = j = 0
+    while i < len(left) and j < len(right) and left[0].family == right[0].family:
+        a, b = left[i], right[j]
+        first, last = (b if a.low_key < b.low_key else a), (b if _ends_before(b, a) else a)
+        if first is last:
+            found.append(first)  # one lies inside the other
+        else:
+            bounds: Any = first.bounds[0] + last.bounds[1]
+            found += _make_intervals(first.low, last.high, bounds)
+        if last is b:
+            j += 1
+        else:
+            i += 1
     return found
+
+
+def _ends_before(a: Interval, b: Interval) -> bool:
+    if a.high_key is None or b.high_key is None:  # no limit of strings
+        return a.high_key is not None
+    return bool(a.high_key < b.high_key)
 
 
 def _simplify(values: list[Any]) -> Any:

@@ -26,8 +26,8 @@ Event = Annotated[
     dict[str, Any],
     Field(description="Attributes with their values.", examples=[{"price": 12, "genre": "classics", "tags": ["used"]}]),
 ]
-TEXT_CHARACTERS_MAX = 10_000
-"""An event or a condition on payloads has at most 10,000 characters as text: it is parsed in the event loop."""
+TEXT_CHARACTERS_MAX = 4_000
+"""An event or a condition on payloads has at most 4,000 characters as text: it is parsed in the event loop."""
 
 
 def _read_event(event: Any) -> Any:

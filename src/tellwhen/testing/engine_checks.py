@@ -156,7 +156,7 @@ def random_value(rng: random.Random) -> Any:
     if choice < 0.24:
         return [random_value(rng) if rng.random() < 0.3 else _constant(rng) for _ in range(rng.randint(0, 3))]
     if choice < 0.3:
-        return [_random_interval(rng) for _ in range(2)] if rng.random() < 0.3 else _random_interval(rng)
+        return _random_gaps(rng) if rng.random() < 0.3 else _random_interval(rng)
     return _constant(rng)
 
 
@@ -171,6 +171,12 @@ def _random_interval(rng: random.Random) -> Any:
         return Interval(None if limit < 0.2 else low, None if limit > 0.8 else high, bounds)
     except EventError:
         return low
+
+
+def _random_gaps(rng: random.Random) -> Any:
+    """Return all numbers, strings or times but one or two."""
+    constants = _make_compatible(rng.choices(CONSTANTS[rng.choice(["number", "string", "time"])], k=2))
+    return build_predicate("x", "NOT IN", constants).to_event()["x"]
 
 
 def _constant(rng: random.Random) -> Any:

@@ -115,6 +115,10 @@ def draw_event(rng):
         one["a"] = [rng.choice(value)() for _ in range(rng.randint(0, 3))]
     if rng.random() < 0.2:
         one["b"] = tw.Interval(2, rng.randint(2, 6))
+    if rng.random() < 0.2:
+        one["c"] = tw.parse(rng.choice(["c < 'xy'", "c <> 'x'", "c > 'x' AND c < 'z'", "c NOT IN (1, 2)"])).to_event()[
+            "c"
+        ]
     return one
 
 
