@@ -67,6 +67,7 @@ def test_every_claim_and_paper_value_is_about_a_point():
 def test_which_value_varies_less():
     rows = [make_row("a", value, x) for x, value in enumerate((100, 101, 100))]
     rows += [make_row("b", value, x) for x, value in enumerate((100, 120, 100))]  # first and last are equal
+
     def judge(first, second, given=rows):
         [finding] = VariesLess(first, second).judge(given, "match")
         return finding
