@@ -214,8 +214,8 @@ def match_by_size(index, snapshot, scratch, events, out, event):
                 size += 1
                 need = max(1, size)
                 continue
-            # The next conjunction that can be in `need` lists, or in more if it is larger. What it excludes comes before
-            # what it accepts.
+            # The next conjunction that can be in `need` lists, or in more if it is larger. A posting that excludes it
+            # comes before those that accept it.
             least = order[front + need - 1] >> LIST_BITS >> 1
             scratch.effort[0] += 1
             if least == first >> 1:
