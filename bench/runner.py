@@ -25,7 +25,7 @@ ROOT = Path(__file__).parent.parent
 SETUP_TIME_FACTOR = 10
 """Steps that belong to no engine (imports, workload, truth) may take this many times an engine's limit."""
 
-BYTES_PER_SUBSCRIPTION = 3_500
+BYTES_PER_SUBSCRIPTION = 2_500
 """Estimate of what a point needs for a subscription: workload, truth, store and all engines of a figure."""
 
 MEMORY_SHARE = 0.75
