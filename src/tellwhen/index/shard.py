@@ -6,6 +6,7 @@ A change starts with `mark()`. If an error in the input or an interrupt stops th
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import count, islice
@@ -32,6 +33,8 @@ from tellwhen.language.schema import Schema
 from tellwhen.persistence.attributes import collect_dictionary_arrays, describe_attributes, restore_attributes
 from tellwhen.profile import Profile, TypicalEvents
 from tellwhen.relaxed.index import MatchRanker, RelaxedRanker
+
+log = logging.getLogger("tellwhen")
 
 COMPUTED_VALUES_MIN = 64
 """Compact once 64 different values are computed per event and over half of them serve removed slots only."""
@@ -361,8 +364,7 @@ class Shard:
             if mark.undo_engine is not None:
                 mark.undo_engine()
             else:
-                self.engines = create_with_fallback(self.engine.spec, self.store)
-                self.engines.insert(self.store.find_alive())
+                self._recreate_engine()
             self._has_engine_changed = False
 
     def is_sparse(self, removed_slots_min: int) -> bool:
@@ -441,6 +443,10 @@ class Shard:
         profile = Profile.from_bytes(arrays["profile"]["json"].tobytes())
         return cls.restore(arrays, meta, attributes, profile)
 
+    def _recreate_engine(self) -> None:
+        self.engines = create_with_fallback(self.engine.spec, self.store)
+        self.engines.insert(self.store.find_alive())
+
     def arrays(self) -> dict[str, dict[str, np.ndarray]]:
         """Return the arrays to save by part and name, without attributes and profile, which shards may share."""
         return {
@@ -477,8 +483,18 @@ class Shard:
         has_texts = "texts" in arrays and len(arrays["texts"]) > 0
         shard.texts = CompressedTexts.restore(arrays["texts"]) if has_texts else NoTexts(len(shard.store))
         shard.payloads = Payloads.restore(arrays["payloads"])
-        shard.engines.restore(arrays["engine"])
+        shard._restore_engine(arrays["engine"])
         return shard
+
+    def _restore_engine(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Restore the engine; build it again if another version of tellwhen saved other arrays of it."""
+        try:
+            self.engines.restore(arrays)
+        except KeyError as missing:
+            log.warning(
+                "building %s again: the saved index is of an earlier version, without %s", self.engine.spec, missing
+            )
+            self._recreate_engine()
 
 
 def _parse_score_of(id_: Id, score: Any) -> float:

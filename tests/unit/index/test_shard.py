@@ -270,3 +270,24 @@ def test_an_index_without_texts_matches_and_does_not_show(tmp_path):
 def _saved(index, path):
     index.save(path / "i")
     return path / "i"
+
+
+@pytest.mark.parametrize("engine", ["betree", "opindex:strict=1", "atree"])
+def test_an_index_of_an_earlier_version_is_built_again(engine, tmp_path, monkeypatch, caplog):
+    index = tw.Index(engine).add_many({k: f"a = {k % 5} AND b <= {k}" for k in range(100)}).rebuild()
+    index.remove(7)
+    event = {"a": 2, "b": 50}
+    expected = index.match(event)
+    save_arrays = Shard.arrays
+
+    def save_fewer_arrays(shard):
+        parts = save_arrays(shard)
+        removed = next(name for name in parts["engine"] if "index." in name)
+        return parts | {"engine": {name: array for name, array in parts["engine"].items() if name != removed}}
+
+    monkeypatch.setattr(Shard, "arrays", save_fewer_arrays)
+    index.save(tmp_path / "saved")
+    loaded = tw.Index.load(tmp_path / "saved")
+    assert "the saved index is of an earlier version" in caplog.text
+    assert loaded.match(event) == expected
+    assert loaded.add(7, "a = 2").match(event) == [*expected, 7]

@@ -61,7 +61,7 @@ def test_engines_without_inequality_are_left_out(calls):
 def test_only_figure_5b_has_the_opindex_in_order(calls):
     for variant, count in (("a: subscriptions", 1), ("b: dimensions", 2)):
         calls.clear()
-        rows = list(_measure_building(Point(variant, 1, BEGen(), 1_000), ["opindex", INSERTING], 3))
+        rows = list(_measure_building(Point(variant, 1, BEGen(), 1_000), ["opindex", INSERTING], 3, True))
         assert len(calls[0][0]) == count
         assert [m["row"]["engine"] for m in rows if "row" in m] == ["opindex", INSERTING]
 
