@@ -39,6 +39,9 @@ def read_resident_bytes(pid: int | str = "self") -> int:
 BEGIN_TURN: dict[str, Any] = {"turn": "begin"}
 """Message with which a process asks to be the only active one, and then waits for a line on stdin."""
 
+END_TURN: dict[str, Any] = {"turn": "end"}
+"""Message with which a process says that others may be active again."""
+
 
 def make_step(what: str, engine: str | None = None) -> dict[str, Any]:
     """Return the message with which a process announces a step of its measurement to its parent process."""

@@ -13,7 +13,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 from bench.engines import make
 from bench.experiment import Point
 from bench.loading import encode_events, set_historical_events, store_subscriptions
-from bench.machine import BEGIN_TURN, make_step
+from bench.machine import BEGIN_TURN, END_TURN, make_step
 from bench.registry import EXPERIMENTS
 from bench.timing import Measurement, summarize
 from bench.truth import Truth, find_truth
@@ -83,7 +84,8 @@ def measure_engines(
 ) -> Iterator[dict[str, Any]]:
     """Yield the steps as they begin, and at the end a row for each engine.
 
-    Between `BEGIN_TURN` and the end no other process of the run is active. Builds that are not timed come before.
+    During a turn, between `BEGIN_TURN` and `END_TURN` or the end, no other process of the run is active. Matching is
+    timed in a turn. Builds have turns only if they are timed.
     """
     yield make_step("the workload")
     store, slots = store_subscriptions(point.work, point.count)
@@ -95,31 +97,29 @@ def measure_engines(
     shared = sum(array.nbytes for array in store.arrays().values())
     built_engines: dict[str, Engine] = {}
     rows: dict[str, Row] = {}
-    if times_builds:
-        yield make_step("wait")
-        yield BEGIN_TURN
     for name in engines:
         yield make_step("build", name)
-        try:
-            row, engine = _build(name, store, slots, times_builds)
-            if engine is not None:
-                yield make_step("check", name)
-                row |= _check(engine, events, checked_events, truth)
-            if engine is not None and row["status"] == "ok":
-                stats = engine.stats()
-                row |= {"index": stats["bytes"] / point.count, "bytes": (stats["bytes"] + shared) / point.count}
-                if "translated bytes" in stats:
-                    row |= {
-                        "translate": stats["translate seconds"],
-                        "translated": stats["translated bytes"] / point.count,
-                    }
-                built_engines[name] = engine
-        except Exception as error:  # a fault of one engine does not stop the others
-            row = {"status": "failed", "detail": f"{type(error).__name__}: {error}"}
+        if times_builds:
+            yield BEGIN_TURN
+        row, engine = _try(partial(_build, name, store, slots, times_builds))
+        if times_builds:
+            yield END_TURN
+        if engine is not None:
+            yield make_step("check", name)
+            checked, _ = _try(partial(_check, engine, events, checked_events, truth))
+            row |= checked
+        if engine is not None and row["status"] == "ok":
+            stats = engine.stats()
+            row |= {"index": stats["bytes"] / point.count, "bytes": (stats["bytes"] + shared) / point.count}
+            if "translated bytes" in stats:
+                row |= {
+                    "translate": stats["translate seconds"],
+                    "translated": stats["translated bytes"] / point.count,
+                }
+            built_engines[name] = engine
         rows[name] = row
-    if not times_builds:
-        yield make_step("wait")
-        yield BEGIN_TURN
+    yield make_step("wait")
+    yield BEGIN_TURN
     for name, row in (yield from _time_engines(built_engines, events, repeat)).items():
         rows[name] |= row
     for name in engines:
@@ -159,6 +159,14 @@ def _describe_time(measurement: Measurement) -> Row:
     return {"match": measurement.median * 1e6, "match_noise": measurement.noise}
 
 
+def _try(measure_step: Callable[[], tuple[Row, Engine | None]]) -> tuple[Row, Engine | None]:
+    """Run a step of one engine; return a row with the fault if it fails, so that the other engines are measured."""
+    try:
+        return measure_step()
+    except Exception as error:
+        return {"status": "failed", "detail": f"{type(error).__name__}: {error}"}, None
+
+
 def _build(name: str, store: Store, slots: I32, times_builds: bool) -> tuple[Row, Engine | None]:
     """Build an engine, several times if builds are timed; return a row, and the last engine built."""
     refused = slots[~make(name, store).can_index(slots)]
@@ -185,7 +193,7 @@ def _build(name: str, store: Store, slots: I32, times_builds: bool) -> tuple[Row
     return row | ({"build_noise": summary.noise} if summary else {}), engine
 
 
-def _check(engine: Engine, events: Events, checked_events: Events, truth: Truth) -> Row:
+def _check(engine: Engine, events: Events, checked_events: Events, truth: Truth) -> tuple[Row, Engine | None]:
     """Check matches, in a batch and one by one; return the numbers of candidates and matches, or the fault."""
     reader, count = engine.reader(), len(checked_events.single_valued)
     matches = reader.match(checked_events)
@@ -193,8 +201,9 @@ def _check(engine: Engine, events: Events, checked_events: Events, truth: Truth)
         _concatenate([reader.match(event) for event in split_events(checked_events)])
     )
     if fault:
-        return {"status": "wrong", "detail": fault}
-    return {"candidates": reader.count_candidates(events) / EVENTS, "matches": len(matches.slot) / count}
+        return {"status": "wrong", "detail": fault}, None
+    found = {"candidates": reader.count_candidates(events) / EVENTS, "matches": len(matches.slot) / count}
+    return {"status": "ok", **found}, engine
 
 
 def _concatenate(parts: list[Matches]) -> Matches:

@@ -17,7 +17,7 @@ from typing import Any
 from bench import machine, results
 from bench.claims import LIMIT_STATUSES, Row
 from bench.experiment import Experiment, Point
-from bench.machine import BEGIN_TURN
+from bench.machine import BEGIN_TURN, END_TURN
 from bench.results import Results
 from bench.turns import MemoryBudget, Turns, read_memory_size
 
@@ -230,6 +230,8 @@ class _PointProcess:
                 message = json.loads(line)
                 if message == BEGIN_TURN:
                     self._turns.begin(process)
+                elif message == END_TURN:
+                    self._turns.end(process)
                 elif "row" in message:
                     self.rows.append(message["row"])
                     step = {**step, "doing": "end", "engine": None}
