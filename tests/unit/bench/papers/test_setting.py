@@ -18,8 +18,8 @@ def calls(monkeypatch):
     """Calls of the measurement of a point, which measures nothing here."""
     found = []
 
-    def measure(point, engines, repeat, times_builds, historical_events=0):
-        assert times_builds
+    def measure(point, engines, repeat, needs_build_times, historical_events=0):
+        assert needs_build_times
         found.append((engines, repeat, historical_events))
         yield {"doing": "the workload", "engine": None}
         for name in engines:
