@@ -34,9 +34,10 @@ from bench.papers.atree_claims import (
     claim_optimizations,
     claim_sharing,
 )
+from bench.papers.generators import DefaultBEGen
 from tellwhen.language.parser import parse
 from tellwhen.profile import Profile
-from tellwhen.workloads import ABEGen, AdTrees, BEGen, Workload, take_subscriptions
+from tellwhen.workloads import ABEGen, AdTrees, Workload, take_subscriptions
 
 ALL = (*list_engines_of_paper("atree"), BDD)
 BDD_LABELS = {BDD: "bdd", "bdd": "bdd, upwards"}
@@ -56,15 +57,15 @@ MATCHING_PARAMETERS: Parameters = {
     "g: Zipf of dimensions": ("dimension_skew", (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)),
     "h: event size": ("event_size", (5, 10, 15, 20, 25, 30)),
 }
-
-
 ONLY_AND = (1.0, 0.0, 0.0, 0.0, 0.0)
+"""Shares of the operators of ABE-Gen in a workload of conjunctions."""
+
 ORDERS = range(5)
-"""Orders in which the expressions of Figure 9 come."""
+"""Numbers of the orders in which the expressions of Figure 9 are inserted."""
 
 
 def _make_point(variant: str, x: float | str, work: Workload, count: int, scale: float) -> Point:
-    """Return a point with a share of the paper's number of subscriptions, which has a minimum."""
+    """Return a point with the paper's number of subscriptions, scaled; comparable unless the minimum has raised it."""
     return Point(variant, x, work, scale_count(count, scale), count * scale >= SUBSCRIPTIONS_MIN)
 
 
@@ -102,12 +103,11 @@ def _make_points_with_conjunctions(scale: float) -> list[Point]:
 
 
 def _make_conjunction_points(scale: float) -> list[Point]:
-    """Return points with conjunctions only: of 4 predicates from ABE-Gen, and as in PS-Tree (section 7)."""
-    generated = partial(BEGen, cardinality=100, size=5, event_size=30, equality=0.2, match=0.01)
+    """Return points with conjunctions only: of 4 predicates by ABE-Gen, and by BE-Gen as in PS-Tree (section 7)."""
     return [
         *_vary_each({"a: expressions, ABE-Gen": ("count", COUNTS)}, scale, operators=ONLY_AND, depth=2),
         *(
-            _make_point("b: dimensions, BE-Gen", d, generated(dimensions=d), MILLION, scale)
+            _make_point("b: dimensions, BE-Gen", d, DefaultBEGen(dimensions=d), MILLION, scale)
             for d in (100, 1_000, 10_000, 30_000)
         ),
     ]
