@@ -22,7 +22,7 @@ import numpy as np
 from bench.engines import make
 from bench.experiment import Point
 from bench.loading import encode_events, set_historical_events, store_subscriptions
-from bench.machine import BEGIN_TURN, END_TURN, make_step
+from bench.messages import BEGIN_TURN, END_TURN, make_step
 from bench.registry import EXPERIMENTS
 from bench.timing import Measurement, summarize
 from bench.truth import Truth, find_truth

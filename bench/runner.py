@@ -17,7 +17,7 @@ from typing import Any
 from bench import machine, results
 from bench.claims import LIMIT_STATUSES, Row
 from bench.experiment import Experiment, Point
-from bench.machine import BEGIN_TURN, END_TURN
+from bench.messages import BEGIN_TURN, END_TURN
 from bench.results import Results
 from bench.turns import MemoryBudget, Turns, read_memory_size
 

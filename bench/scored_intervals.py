@@ -18,7 +18,7 @@ import numpy as np
 
 from bench.claims import Row
 from bench.experiment import Point
-from bench.machine import BEGIN_TURN, make_step
+from bench.messages import BEGIN_TURN, make_step
 from bench.timing import summarize
 from tellwhen.kernels.arrays import F64, I32, I64
 from tellwhen.papers.ranked import STRUCTURES, Boxes, ScoredIntervals
