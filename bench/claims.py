@@ -14,7 +14,6 @@ VERDICTS: tuple[Verdict, ...] = ("holds", "draw", "fails", "not comparable")
 LIMIT_STATUSES = ("over time", "over memory")
 """Statuses of an engine that exceeded its time or memory. It has lost the point to its rivals."""
 
-
 ABSENT_STATUSES = ("unsteady", "excluded")
 """Statuses of an engine that did not take part in a point, or whose times were discarded."""
 
@@ -82,6 +81,9 @@ def get_value(row: Row | None, metric: str) -> float | None:
     return None if row is None or row["status"] != "ok" else row.get(metric)
 
 
+ONE_POINT_SHARE = 0.01
+"""`share` of a lead "by up to" a factor: the engine must lead by this factor at one point at least."""
+
 DRAW_DIFFERENCE_MAX = 0.3
 """A larger difference, as a share, is never a draw, however noisy the point is."""
 
@@ -90,7 +92,7 @@ DRAW_DIFFERENCE_MIN = 0.02
 
 
 def compute_noise(rows: Sequence[Row], metric: str) -> float:
-    """Return the difference, as a share, below which values of these rows are equal: the sum of their noises."""
+    """Return up to which difference, as a share, values of these rows count as equal: the sum of their noises."""
     noise = sum(row.get(f"{metric}_noise") or 0 for row in rows)
     return min(DRAW_DIFFERENCE_MAX, max(DRAW_DIFFERENCE_MIN, noise))
 
@@ -155,7 +157,10 @@ class Leads(Claim):
 
 
 def _compare_candidates(own_row: Row, rival_row: Row) -> str:
-    """Return how many candidates both find, and the time for each: what an index rules out, and what a test costs."""
+    """Return as text how many candidates both engines find, and the time for each candidate.
+
+    A slow engine either has many candidates, because its index excludes few subscriptions, or spends long on each.
+    """
     facts = []
     for row in (own_row, rival_row):
         time, candidates = get_value(row, "match"), get_value(row, "candidates")
@@ -335,5 +340,5 @@ def claim_similar(engine: str, other: str, within: float = 1.5, **options: Any) 
 
 
 def compute_lead(percent: float) -> float:
-    """Return the factor by which an engine leads that needs `percent` percent less than its rival."""
+    """Convert "needs `percent` % less than its rival" to a factor: the rival needs this many times as much."""
     return 1 / (1 - percent / 100)

@@ -79,7 +79,6 @@ class Experiment:
     log_x: bool = False
     more_metrics: tuple[Metric, ...] = ()
     no_verdict_reason: str = ""
-    difference_reason: str = ""
     paper_values: Mapping[tuple[str, Any, str], float] = field(default_factory=dict)
     scale: float = 0.1
     full_size_variants: tuple[str, ...] = ()

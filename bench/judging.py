@@ -44,7 +44,7 @@ def summarize_verdicts(findings: Iterable[Finding]) -> str:
 
 
 def describe_finding(experiment: str, finding: Finding) -> str:
-    """Return the facts of a finding, and why the claim fails if it does."""
+    """Return the facts of a finding; if the claim fails and the reason is known, append the reason."""
     reason = find_reason(experiment, finding)
     return f"{finding.text}. Why: {reason}" if reason else finding.text
 

@@ -1,4 +1,4 @@
-"""Facts about this machine and its processes, for the results of measurements."""
+"""Facts about this machine, its processes and this checkout, for the results of measurements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 
 def describe_machine() -> dict[str, str]:
@@ -34,18 +33,6 @@ def read_resident_bytes(pid: int | str = "self") -> int:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError):
         return 0
-
-
-BEGIN_TURN: dict[str, Any] = {"turn": "begin"}
-"""Message with which a process asks to be the only active one, and then waits for a line on stdin."""
-
-END_TURN: dict[str, Any] = {"turn": "end"}
-"""Message with which a process says that others may be active again."""
-
-
-def make_step(what: str, engine: str | None = None) -> dict[str, Any]:
-    """Return the message with which a process announces a step of its measurement to its parent process."""
-    return {"doing": what, "engine": engine, "resident": read_resident_bytes()}
 
 
 def _read_processor() -> str:

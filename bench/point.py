@@ -22,7 +22,7 @@ import numpy as np
 from bench.engines import make
 from bench.experiment import Point
 from bench.loading import encode_events, set_historical_events, store_subscriptions
-from bench.machine import BEGIN_TURN, END_TURN, make_step
+from bench.messages import BEGIN_TURN, END_TURN, make_step
 from bench.registry import EXPERIMENTS
 from bench.timing import Measurement, summarize
 from bench.truth import Truth, find_truth
@@ -32,13 +32,13 @@ from tellwhen.engines.base import Engine, Reader
 from tellwhen.kernels.arrays import I32, Events, Matches
 
 EVENTS = 64
-"""Events that are matched one by one."""
+"""Events of a point, which are matched one by one."""
 
 CHECKED_PAIRS_MAX = 20_000_000
-"""Pairs of events and subscriptions that are checked. Finding the truth takes longer than matching."""
+"""Check at most this many pairs of an event and a subscription: finding the truth takes longer than matching."""
 
 CHECKED_EVENTS_MIN = 16
-"""Events that are checked, in a batch and one by one, however many subscriptions there are."""
+"""Check at least this many events, however many subscriptions there are."""
 
 SLICE_SECONDS_MIN = 0.03
 """An engine is timed for at least this long before the next engine is timed."""
@@ -80,12 +80,14 @@ def _end_with_parent() -> None:
 
 
 def measure_engines(
-    point: Point, engines: list[str], repeat: int, times_builds: bool, historical_events: int = 0
+    point: Point, engines: list[str], repeat: int, needs_build_times: bool, historical_events: int = 0
 ) -> Iterator[dict[str, Any]]:
-    """Yield the steps as they begin, and at the end a row for each engine.
+    """Yield a message when a step begins, and at the end a row for each engine.
 
-    During a turn, between `BEGIN_TURN` and `END_TURN` or the end, no other process of the run is active. Matching is
-    timed in a turn. Builds have turns only if they are timed.
+    A turn begins with the message `BEGIN_TURN`. It ends with `END_TURN`, or with the process. During a turn no other
+    process of the run is active. Matching is timed in a turn, and so are builds if they are timed.
+
+    With `historical_events`, engines know this many earlier events, from which they estimate selectivity.
     """
     yield make_step("the workload")
     store, slots = store_subscriptions(point.work, point.count)
@@ -99,15 +101,15 @@ def measure_engines(
     rows: dict[str, Row] = {}
     for name in engines:
         yield make_step("build", name)
-        if times_builds:
+        if needs_build_times:
             yield BEGIN_TURN
-        row, engine = _try(partial(_build, name, store, slots, times_builds))
-        if times_builds:
+        row, engine = _try(partial(_build, name, store, slots, needs_build_times))
+        if needs_build_times:
             yield END_TURN
         if engine is not None:
             yield make_step("check", name)
-            checked, _ = _try(partial(_check, engine, events, checked_events, truth))
-            row |= checked
+            check_row, _ = _try(partial(_check, engine, events, checked_events, truth))
+            row |= check_row
         if engine is not None and row["status"] == "ok":
             stats = engine.stats()
             row |= {"index": stats["bytes"] / point.count, "bytes": (stats["bytes"] + shared) / point.count}
@@ -146,8 +148,8 @@ def _time_engines(
                 yield make_step("match", name)
                 times[name].append(_time_matching(engines[name].reader(), singles[name]))
         for name, seconds in times.items():
-            found = summarize(seconds)
-            best[name] = min(best.get(name, found), found, key=lambda measurement: measurement.noise)
+            latest = summarize(seconds)
+            best[name] = min(best.get(name, latest), latest, key=lambda measurement: measurement.noise)
         unsteady = [name for name in unsteady if not best[name].is_steady]
     return {name: _describe_time(measurement) for name, measurement in best.items()}
 
@@ -167,18 +169,18 @@ def _try(measure_step: Callable[[], tuple[Row, Engine | None]]) -> tuple[Row, En
         return {"status": "failed", "detail": f"{type(error).__name__}: {error}"}, None
 
 
-def _build(name: str, store: Store, slots: I32, times_builds: bool) -> tuple[Row, Engine | None]:
+def _build(name: str, store: Store, slots: I32, needs_build_times: bool) -> tuple[Row, Engine | None]:
     """Build an engine, several times if builds are timed; return a row, and the last engine built."""
-    refused = slots[~make(name, store).can_index(slots)]
-    if len(refused):
+    too_large = slots[~make(name, store).can_index(slots)]
+    if len(too_large):
         return {
             "status": "over budget",
-            "detail": f"{len(refused)} subscriptions have a normal form that is too large",
+            "detail": f"{len(too_large)} subscriptions have a normal form that is too large",
         }, None
     make(name, store).insert(slots[:100])  # compiles the kernels, if they are not in the cache
     engine: Engine | None = None
     times: list[float] = []
-    while not times or (times_builds and len(times) < BUILDS_MAX and sum(times) < BUILDS_SECONDS):
+    while not times or (needs_build_times and len(times) < BUILDS_MAX and sum(times) < BUILDS_SECONDS):
         engine = None
         gc.collect()
         begin = time.perf_counter()
@@ -186,7 +188,7 @@ def _build(name: str, store: Store, slots: I32, times_builds: bool) -> tuple[Row
         engine.insert(slots)
         engine.run_upkeep()
         times.append(time.perf_counter() - begin)
-    if not times_builds:
+    if not needs_build_times:
         return {"status": "ok"}, engine
     summary = summarize(times) if len(times) > 1 else None
     row = {"status": "ok", "build": summary.median if summary else times[0]}
@@ -202,8 +204,8 @@ def _check(engine: Engine, events: Events, checked_events: Events, truth: Truth)
     )
     if fault:
         return {"status": "wrong", "detail": fault}, None
-    found = {"candidates": reader.count_candidates(events) / EVENTS, "matches": len(matches.slot) / count}
-    return {"status": "ok", **found}, engine
+    counts = {"candidates": reader.count_candidates(events) / EVENTS, "matches": len(matches.slot) / count}
+    return {"status": "ok", **counts}, engine
 
 
 def _concatenate(parts: list[Matches]) -> Matches:
@@ -219,9 +221,9 @@ def _count_affordable(reader: Reader, events: Events) -> int:
 
 
 def _time_matching(reader: Reader, single_events: list[Events]) -> float:
-    """Return the CPU seconds of this thread per event, one by one, over the runs of one slice.
+    """Match the events one by one, again and again for `SLICE_SECONDS_MIN`; return the CPU seconds per event.
 
-    Matching uses one thread. Its CPU time does not include waiting for a core while others use it.
+    Matching uses one thread. The CPU time of the thread does not include the time that it waits for a core.
     """
     begin, rounds = time.thread_time(), 0
     while rounds == 0 or time.thread_time() - begin < SLICE_SECONDS_MIN:

@@ -9,10 +9,10 @@ from bench.claims import Finding
 
 
 class Reason(NamedTuple):
-    """A sentence for the failed claims of the experiments and subjects that match the patterns."""
+    """A sentence, and patterns (with `*`) that say which failed claims it explains."""
 
-    experiments: str
-    subjects: str
+    experiments: str  # patterns of the name of the experiment, with commas
+    subjects: str  # pattern of the finding's subject
     sentence: str
     text: str = "*"  # pattern of the finding's text, where a subject has several claims
 
@@ -26,7 +26,7 @@ def find_reason(experiment: str, finding: Finding) -> str:
     if finding.verdict != "fails":
         return ""
     for reason in REASONS:
-        is_about = any(fnmatchcase(experiment, pattern) for pattern in reason.experiments.split(","))
-        if is_about and fnmatchcase(finding.subject, reason.subjects) and fnmatchcase(finding.text, reason.text):
+        has_experiment = any(fnmatchcase(experiment, pattern) for pattern in reason.experiments.split(","))
+        if has_experiment and fnmatchcase(finding.subject, reason.subjects) and fnmatchcase(finding.text, reason.text):
             return reason.sentence
     return ""

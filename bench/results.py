@@ -14,6 +14,12 @@ from bench.claims import Row
 SIGNIFICANT_DIGITS = 5
 """Digits of saved numbers. All times are noisier than that."""
 
+KEY_FIELDS = ("variant", "x", "engine")
+"""Fields that identify a row."""
+
+POINT_FIELDS = ("count", "scale", "commit", "comparable", "seconds", "megabytes")
+"""Fields that are the same for all engines of a point. They are saved as shared even if the point has one engine."""
+
 
 @dataclass
 class Results:
@@ -73,9 +79,7 @@ def _group_by_point(rows: list[Row]) -> Iterator[dict[str, Any]]:
     keys = dict.fromkeys((row["variant"], row["x"]) for row in rows)
     for variant, x in keys:
         engines = {
-            row["engine"]: {
-                name: _round(value) for name, value in row.items() if name not in ("variant", "x", "engine")
-            }
+            row["engine"]: {name: _round(value) for name, value in row.items() if name not in KEY_FIELDS}
             for row in rows
             if (row["variant"], row["x"]) == (variant, x)
         }
@@ -90,11 +94,6 @@ def _group_by_point(rows: list[Row]) -> Iterator[dict[str, Any]]:
             for engine, row in engines.items()
         }
         yield {"variant": variant, "x": x, "shared": shared, "engines": own}
-
-
-KEY_FIELDS = ("variant", "x", "engine")
-POINT_FIELDS = ("count", "scale", "commit", "comparable", "seconds", "megabytes")
-"""Fields that a point with a single engine saves as shared, so that all points look alike."""
 
 
 def _round(value: Any) -> Any:

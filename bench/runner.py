@@ -17,7 +17,7 @@ from typing import Any
 from bench import machine, results
 from bench.claims import LIMIT_STATUSES, Row
 from bench.experiment import Experiment, Point
-from bench.machine import BEGIN_TURN, END_TURN
+from bench.messages import BEGIN_TURN, END_TURN
 from bench.results import Results
 from bench.turns import MemoryBudget, Turns, read_memory_size
 
@@ -26,7 +26,7 @@ SETUP_TIME_FACTOR = 10
 """Steps that belong to no engine (imports, workload, truth) may take this many times an engine's limit."""
 
 BYTES_PER_SUBSCRIPTION = 2_500
-"""Estimate of what a point needs for a subscription: workload, truth, store and all engines of a figure."""
+"""Estimated bytes that a point needs for each subscription: workload, truth, store and all engines of a figure."""
 
 MEMORY_SHARE = 0.75
 """Share of the memory that the points of a run may use together."""
@@ -37,7 +37,7 @@ ReportProgress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Settings:
-    """Sizes, rounds and limits of a run. Without a scale each experiment has its own."""
+    """Sizes, rounds and limits of a run. If `scale` is None, each experiment has its own scale."""
 
     scale: float | None = None  # sizes, as a share of the papers' sizes
     repeat: int = 5  # rounds
@@ -78,21 +78,21 @@ def run(
     turns, saving = Turns(), threading.Lock()
     stored = {experiment.name: _load(experiment, folder, settings, facts) for experiment in experiments}
     for experiment in experiments:
-        own = stored[experiment.name]
-        if experiment.rows is not None and not own.rows:
+        result = stored[experiment.name]
+        if experiment.rows is not None and not result.rows:
             report_progress(experiment.name)
-            own.rows = experiment.rows(own.scale)
-            results.save(folder, own)
+            result.rows = experiment.rows(result.scale)
+            results.save(folder, result)
 
     def measure_task(task: _Task) -> None:
         report_progress(f"{task.experiment.name} {task.point.variant} {task.point.x}")
         rows = measure(task.experiment, task.point, task.engines, settings, turns)
-        shared = {
+        point_fields = {
             "count": task.point.count, "scale": task.point.scale, "comparable": task.point.comparable,
             "commit": facts["commit"], "seconds": settings.seconds, "megabytes": settings.megabytes,
         }  # fmt: skip
         with saving:
-            task.stored.replace(task.point.variant, task.point.x, [row | shared for row in rows])
+            task.stored.replace(task.point.variant, task.point.x, [row | point_fields for row in rows])
             results.save(folder, task.stored)
 
     tasks = [
@@ -105,7 +105,7 @@ def run(
 
 
 def _run_all(measure_task: Callable[[_Task], None], tasks: list[_Task], jobs: int, turns: Turns) -> None:
-    """Run all tasks, `jobs` at a time. On an error or interrupt, kill the running processes and raise it."""
+    """Measure all tasks, `jobs` at a time. On an error or interrupt, kill the processes and raise it again."""
     if jobs == 1:
         for task in tasks:
             measure_task(task)
@@ -150,6 +150,7 @@ def _load(experiment: Experiment, folder: Path, settings: Settings, facts: dict[
 def _find_tasks(
     experiment: Experiment, stored: Results, settings: Settings, engines: list[str] | None
 ) -> Iterator[_Task]:
+    """Yield the points that lack results, or have results that are measured again, with their engines."""
     for point in experiment.list_points(settings.scale):
         known = {row["engine"]: row for row in stored.find_rows(point.variant, point.x)}
         # With a new engine, all engines are measured again: only times of one process are comparable.
@@ -194,7 +195,8 @@ def measure(experiment: Experiment, point: Point, engines: list[str], settings: 
 class _PointProcess:
     """A process that measures one point.
 
-    `failure` is the engine whose fault ended the process, or None for no engine, and a row.
+    `rows` has the rows that the process has printed. `failure` is None if the process ended well. Otherwise it is the
+    engine that was at work, or None if no engine was, and a row that says what failed.
     """
 
     def __init__(self, arguments: dict[str, Any], settings: Settings, turns: Turns) -> None:
@@ -212,7 +214,7 @@ class _PointProcess:
     def _watch(self, process: Any) -> dict[str, Any]:
         """Wait until the process ends or exceeds a limit; return its last step."""
         lines: queue.Queue[str | None] = queue.Queue()
-        threading.Thread(target=_pump, args=(process.stdout, lines.put), daemon=True).start()
+        threading.Thread(target=_forward_lines, args=(process.stdout, lines.put), daemon=True).start()
         step: dict[str, Any] = {"doing": "start", "engine": None, "resident": 0}
         seconds_by_step: dict[tuple[str, str | None], float] = {}
         while True:
@@ -222,7 +224,7 @@ class _PointProcess:
             except queue.Empty:
                 line = ""
             step_name = step["doing"], step["engine"]
-            if not was_stopped:  # time during the turns of others does not count
+            if not was_stopped:  # the time during the turns of other processes does not count
                 seconds_by_step[step_name] = seconds_by_step.get(step_name, 0.0) + time.monotonic() - begin
             if line is None:
                 return step
@@ -256,7 +258,8 @@ def _make_limit_row(what: str, detail: str) -> Row:
     return {"status": f"over {what}", "detail": detail}
 
 
-def _pump(source: Any, put: Callable[[str | None], object]) -> None:
+def _forward_lines(source: Any, put: Callable[[str | None], object]) -> None:
+    """Call `put` with each line of the source, and with None at its end."""
     for line in source:
         put(line)
     put(None)

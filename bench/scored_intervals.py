@@ -18,7 +18,7 @@ import numpy as np
 
 from bench.claims import Row
 from bench.experiment import Point
-from bench.machine import BEGIN_TURN, make_step
+from bench.messages import BEGIN_TURN, make_step
 from bench.timing import summarize
 from tellwhen.kernels.arrays import F64, I32, I64
 from tellwhen.papers.ranked import STRUCTURES, Boxes, ScoredIntervals
@@ -26,7 +26,7 @@ from tellwhen.workloads import BLOCK, Ranked
 from tellwhen.workloads.draws import Draws
 
 QUERIES, WARM_UP_QUERIES = 1_000, 100
-"""Points that are measured, and other points that are searched before as a warm-up, as in Table 1."""
+"""Points whose search is timed, and other points that are searched before as a warm-up (Table 1)."""
 
 CHECKED_QUERIES = 24
 """Points whose results are checked."""
@@ -58,8 +58,8 @@ class RankedPoint(Point):
     is_merged: bool = True
 
 
-def measure(point: RankedPoint, names: list[str], repeat: int, _times_builds: bool) -> Iterator[dict[str, Any]]:
-    """Yield the steps as they begin, and at the end a row for each structure."""
+def measure(point: RankedPoint, names: list[str], repeat: int, _needs_build_times: bool) -> Iterator[dict[str, Any]]:
+    """Yield a message when a step begins, and at the end a row for each structure."""
     yield make_step("the workload")
     work = point.work
     assert isinstance(work, Ranked)

@@ -1,7 +1,7 @@
 """Turns of processes: one process measures, and all other processes of the run are stopped meanwhile.
 
-Many points are prepared at the same time: workloads are generated, truths found, engines built. Preparing needs no
-clock. A process that is ready to measure asks for its turn. During a turn nothing of this run uses a core, a cache or
+Many points are prepared at the same time: workloads are generated, truths found, engines built. None of this is timed.
+A process that is ready to measure asks for its turn. During a turn no other process of the run uses a core, a cache or
 the memory bus.
 """
 
@@ -20,18 +20,18 @@ Task = Any
 
 
 class Turns:
-    """Set of running processes, of which at most one has the turn."""
+    """The running processes. At most one of them has the turn."""
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
-        self._change = threading.Lock()
+        self._lock = threading.Lock()
         self._processes: set[subprocess.Popen[str]] = set()
         self._owner: object = None
 
     @contextmanager
     def run(self, command: list[str], folder: Path, errors: int) -> Iterator[subprocess.Popen[str]]:
-        """Run a process between turns; at the end, kill the process and end its turn."""
-        with self._turn, self._change:
+        """Start a process when no other has the turn; at the end of the block, kill the process and end its turn."""
+        with self._turn, self._lock:
             process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=folder
             )
@@ -41,12 +41,12 @@ class Turns:
         finally:
             process.kill()
             process.wait()
-            with self._change:
+            with self._lock:
                 self._processes.discard(process)
             self.end(process)
 
     def begin(self, process: subprocess.Popen[str]) -> None:
-        """Wait for the turn of a process, stop all other processes, and let the process go on."""
+        """Wait until no process has the turn, stop all others, and write the line that this process waits for."""
         self._take(process)
         assert process.stdin is not None
         try:
@@ -56,8 +56,8 @@ class Turns:
             pass
 
     def end(self, owner: object) -> None:
-        """End the turn of a process, if it has the turn, and let all other processes go on."""
-        with self._change:
+        """End the turn of a process and let all others go on. Do nothing if the process does not have the turn."""
+        with self._lock:
             if self._owner is not owner:
                 return
             self._signal_others(signal.SIGCONT)
@@ -70,14 +70,14 @@ class Turns:
         return owner is not None and owner is not process
 
     def kill_all(self) -> None:
-        """Kill all processes; those that watch them see them end."""
-        with self._change:
+        """Kill all processes. The threads that read their output then see its end."""
+        with self._lock:
             for process in self._processes:
                 process.kill()
 
     def _take(self, owner: object) -> None:
         self._turn.acquire()
-        with self._change:
+        with self._lock:
             self._owner = owner
             self._signal_others(signal.SIGSTOP)
 
@@ -88,21 +88,22 @@ class Turns:
 
 
 class MemoryBudget:
-    """Queue of tasks, of which those that run together fit into memory. A task that is too large runs alone.
+    """Queue that gives out a task only if it fits into memory beside the tasks that are running.
 
-    The largest tasks start first, because they take longest; smaller tasks use the memory that remains.
+    The largest tasks start first, because they take longest; smaller tasks use the memory that remains. A task larger
+    than the memory runs alone.
     """
 
     def __init__(self, size: float, tasks: Iterable[tuple[float, Task]]) -> None:
         self._size = self._free = size
         self._tasks = sorted(((min(need, size), task) for need, task in tasks), key=lambda pair: -pair[0])
-        self._change = threading.Condition()
+        self._condition = threading.Condition()
 
     def __iter__(self) -> Iterator[Task]:
         """Yield the tasks for one worker; the memory of a task is free again when the worker asks for the next one."""
         while True:
-            with self._change:
-                self._change.wait_for(lambda: not self._tasks or self._find_fitting() is not None)
+            with self._condition:
+                self._condition.wait_for(lambda: not self._tasks or self._find_fitting() is not None)
                 if not self._tasks:
                     return
                 need, task = self._tasks.pop(self._find_fitting() or 0)
@@ -110,15 +111,15 @@ class MemoryBudget:
             try:
                 yield task
             finally:
-                with self._change:
+                with self._condition:
                     self._free += need
-                    self._change.notify_all()
+                    self._condition.notify_all()
 
     def clear(self) -> None:
         """Drop the tasks that have not started."""
-        with self._change:
+        with self._condition:
             self._tasks.clear()
-            self._change.notify_all()
+            self._condition.notify_all()
 
     def _find_fitting(self) -> int | None:
         return next((number for number, (need, _) in enumerate(self._tasks) if need <= self._free), None)

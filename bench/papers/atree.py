@@ -34,9 +34,10 @@ from bench.papers.atree_claims import (
     claim_optimizations,
     claim_sharing,
 )
+from bench.papers.generators import DefaultBEGen
 from tellwhen.language.parser import parse
 from tellwhen.profile import Profile
-from tellwhen.workloads import ABEGen, AdTrees, BEGen, Workload, take_subscriptions
+from tellwhen.workloads import ABEGen, AdTrees, Workload, take_subscriptions
 
 ALL = (*list_engines_of_paper("atree"), BDD)
 BDD_LABELS = {BDD: "bdd", "bdd": "bdd, upwards"}
@@ -56,15 +57,15 @@ MATCHING_PARAMETERS: Parameters = {
     "g: Zipf of dimensions": ("dimension_skew", (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)),
     "h: event size": ("event_size", (5, 10, 15, 20, 25, 30)),
 }
-
-
 ONLY_AND = (1.0, 0.0, 0.0, 0.0, 0.0)
+"""Shares of the operators of ABE-Gen in a workload of conjunctions."""
+
 ORDERS = range(5)
-"""Orders in which the expressions of Figure 9 come."""
+"""Numbers of the orders in which the expressions of Figure 9 are inserted."""
 
 
 def _make_point(variant: str, x: float | str, work: Workload, count: int, scale: float) -> Point:
-    """Return a point with a share of the paper's number of subscriptions, which has a minimum."""
+    """Return a point with the paper's number of subscriptions, scaled; comparable unless the minimum has raised it."""
     return Point(variant, x, work, scale_count(count, scale), count * scale >= SUBSCRIPTIONS_MIN)
 
 
@@ -102,12 +103,11 @@ def _make_points_with_conjunctions(scale: float) -> list[Point]:
 
 
 def _make_conjunction_points(scale: float) -> list[Point]:
-    """Return points with conjunctions only: of 4 predicates from ABE-Gen, and as in PS-Tree (section 7)."""
-    generated = partial(BEGen, cardinality=100, size=5, event_size=30, equality=0.2, match=0.01)
+    """Return points with conjunctions only: of 4 predicates by ABE-Gen, and by BE-Gen as in PS-Tree (section 7)."""
     return [
         *_vary_each({"a: expressions, ABE-Gen": ("count", COUNTS)}, scale, operators=ONLY_AND, depth=2),
         *(
-            _make_point("b: dimensions, BE-Gen", d, generated(dimensions=d), MILLION, scale)
+            _make_point("b: dimensions, BE-Gen", d, DefaultBEGen(dimensions=d), MILLION, scale)
             for d in (100, 1_000, 10_000, 30_000)
         ),
     ]
@@ -136,31 +136,12 @@ def _measure_sharing(scale: float) -> list[Row]:
 RANDOM_ACCESS = "atree:access=1"
 
 
-MATCHING_DIFFERS = (
-    "a normal form of three levels is small, and `pstbloom` below `translation` is as fast as A-Tree; from four "
-    "levels or six children on it is over budget. A few thousand expressions take hardly longer than the event "
-    "itself, so times are not linear at the small end. `bop` reads its encoding byte by byte, and evaluates far more "
-    "expressions than match; Interval IDs look at satisfied leaves only, so they win, at any depth. The scans "
-    "stop at the first predicate that decides, so they too gain from absent attributes (e, h)"
-)
-MEMORY_DIFFERS = (
-    "annotations are packed bytes here, not objects: up to two levels `bop` and Interval IDs take no more than the "
-    "nodes and links of A-Tree, which leads from three levels on. An expression whose diagram is over the budget of "
-    "`bdd` is not in it, so at depths 5 and 6 its diagram is small again"
-)
-BUILDING_DIFFERS = (
-    "`bop` and Interval IDs write their annotations in one pass over all expressions, and sort their posting lists "
-    "once; A-Tree looks up every node, and lays out the graph at the end"
-)
-
-
 def _make_figure(
     name: str,
     title: str,
     paper_finding: str,
     metric: Metric,
     parameters: Parameters,
-    difference_reason: str,
     *claims: Claim,
 ) -> Experiment:
     points = partial(_vary_each, parameters)
@@ -173,7 +154,6 @@ def _make_figure(
         ALL,
         points,
         claims=claims,
-        difference_reason=difference_reason,
         labels=BDD_LABELS,
     )
 
@@ -201,8 +181,6 @@ EXPERIMENTS = [
         _make_sharing_points,
         claims=claim_design(),
         labels={"atree": "multi-tree, sharing", BINARY: "binary tree, sharing", UNSHARED: "multi-tree, no sharing"},
-        difference_reason="where nothing is shared (Zipf 0), a graph in which every expression has nodes of its own "
-        "is as fast",
     ),
     Experiment(
         "atree-fig9",
@@ -215,8 +193,6 @@ EXPERIMENTS = [
         _make_points_in_all_orders,
         claims=claim_dynamics(),
         more_metrics=("match", "build"),
-        difference_reason="without unique ids it builds far more nodes, which takes longer than finding equal ones. "
-        "Before expressions are reorganised, nothing depends on their order here",
         labels={
             UNSHARED: "no optimization",
             IDENTITY: "unique ids",
@@ -234,8 +210,6 @@ EXPERIMENTS = [
         ("atree", NO_DEMAND, NO_ZERO, NO_ZERO_NO_DEMAND, RANDOM_ACCESS),
         _make_points_with_conjunctions,
         claims=claim_optimizations(),
-        difference_reason="guards, which the paper does not have, spare most ANDs a look, on demand or not: less is "
-        "left to save",
         labels={
             "atree": "both",
             NO_DEMAND: "zero suppression",
@@ -252,7 +226,6 @@ EXPERIMENTS = [
         "depth and children.",
         "index",
         SIZE_PARAMETERS,
-        MEMORY_DIFFERS,
         *claim_memory(),
     ),
     _make_figure(
@@ -263,7 +236,6 @@ EXPERIMENTS = [
         "A-Tree, Translation, BDD, BoP, Interval ID, Scan.",
         "match",
         MATCHING_PARAMETERS,
-        MATCHING_DIFFERS,
         *claim_matching_time(),
     ),
     _make_figure(
@@ -273,7 +245,6 @@ EXPERIMENTS = [
         "to 75 % over BoP.",
         "build",
         SIZE_PARAMETERS,
-        BUILDING_DIFFERS,
         *claim_building_time(),
     ),
     Experiment(
@@ -317,9 +288,5 @@ EXPERIMENTS = [
         paper_values={("Ads", "Ads", engine): time for engine, time in TABLE_4.items()},
         more_metrics=("build", "index"),
         labels=BDD_LABELS,
-        difference_reason="every engine is compiled here, so bdd, translation and the scans are closer to A-Tree "
-        "than in the paper, and its lead grows with the size. bop evaluates half of its candidates, byte by byte; "
-        "Interval IDs look at satisfied leaves only. Translated rows are arrays, not objects: they take less "
-        "than what they are indexed by",
     ),
 ]

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from bench.claims import (
+    ONE_POINT_SHARE,
     Claim,
     Grows,
     GrowsLess,
@@ -34,8 +35,8 @@ from tellwhen.workloads import BEGen, QGrams
 ZIPF = 2.5
 """Exponent of the Zipf distribution.
 
-The paper does not give it. With 2.5, an event satisfies at least one predicate of 86 % of the subscriptions, as in the
-paper for 80-90 %; with 1.0 of 48 %.
+The paper does not give it. In the paper, an event satisfies at least one predicate of 80-90 % of the subscriptions.
+Here these are 86 % with the exponent 2.5, and 48 % with 1.0.
 """
 DISTRIBUTIONS: dict[str, dict[str, Any]] = {"a: uniform": {"skew": 0.0}, "b: Zipf": {"skew": ZIPF}}
 ALL = list_engines_of_paper("betree")
@@ -43,12 +44,10 @@ OTHERS = ("naive", "counting", "kindex", "gryphon", "propagation")
 PAPER_ENGINES = ("betree", *OTHERS)
 CAPACITIES = ("betree:max_cap=5", "betree:max_cap=20", "betree:max_cap=160")
 MILLION = 1_000_000
-SMALLEST = {"titles": 50_000}
+SUBSCRIPTIONS_MIN_BY_DATA = {"titles": 50_000}
 """The fewest subscriptions that the paper measures, by data set; 100,000 for all others."""
-SOMEWHERE = 0.01
-"""Share of the points at which a lead "by up to" must be reached: at least one point."""
-UNCHANGED = 1.5
-"""A time that changes by less than this factor is called unaffected."""
+UNCHANGED_FACTOR = 1.5
+"""The paper calls a time unaffected: then it changes by less than this factor, which is ours."""
 RANGE_VARIANTS = {"c: width of ranges, uniform": {"skew": 0.0}, "d: width of ranges, Zipf": {"skew": ZIPF}}
 CARDINALITY_VARIANTS = {"a: cardinality, uniform": {"skew": 0.0}, "b: cardinality, Zipf": {"skew": ZIPF}}
 
@@ -92,9 +91,9 @@ def _make_text_points(scale: float) -> list[Point]:
     """Return the points of Figure 12: names and titles as sets of 3-grams."""
     sizes = {"names": (100_000, 250_000, 500_000, 760_000), "titles": (50_000, 100_000, 150_000, 250_000)}
     return [
-        Point(f"{letter}: {of}", scale_count(count, scale), QGrams(of=of), scale_count(count, scale))  # type: ignore[arg-type]
-        for letter, of in (("a", "names"), ("b", "titles"))
-        for count in sizes[of]
+        Point(f"{letter}: {source}", scale_count(count, scale), QGrams(of=source), scale_count(count, scale))  # type: ignore[arg-type]
+        for letter, source in (("a", "names"), ("b", "titles"))
+        for count in sizes[source]
     ]
 
 
@@ -119,8 +118,8 @@ PAPER_TABLE5_BYTES = {"uniform": 84e6 / MILLION, "Zipf": 82e6 / MILLION, "names"
 """Bytes per subscription of a BE-Tree (Table 5)."""
 
 
-CHANGING = "betree:max_cap=5"
-"""The capacity for a match probability of 0.1 % (Table 4)."""
+REPLACEMENT_ENGINE = "betree:max_cap=5"
+"""The engine of Figure 13: its capacity is the one for a match probability of 0.1 % (Table 4)."""
 
 
 def _measure_changing_workload(scale: float) -> list[Row]:
@@ -129,16 +128,18 @@ def _measure_changing_workload(scale: float) -> list[Row]:
 
     uniform, zipf = (BEGen(match=0.001, skew=skew) for skew in (0.0, ZIPF))
     count = scale_count(100_000, scale)  # the paper gives no number
-    both = {"a: uniform, Zipf, uniform": (uniform, zipf), "b: Zipf, uniform, Zipf": (zipf, uniform)}
+    works_by_variant = {"a: uniform, Zipf, uniform": (uniform, zipf), "b: Zipf, uniform, Zipf": (zipf, uniform)}
     return [
         row | {"variant": variant}
-        for variant, works in both.items()
-        for row in measure_replacement(works, count, CHANGING)[0]
+        for variant, works in works_by_variant.items()
+        for row in measure_replacement(works, count, REPLACEMENT_ENGINE)[0]
     ]
 
 
 def _is_comparable(point: Point) -> bool:
-    return point.count >= next((count for data, count in SMALLEST.items() if data in point.variant), 100_000)
+    return point.count >= next(
+        (count for data, count in SUBSCRIPTIONS_MIN_BY_DATA.items() if data in point.variant), 100_000
+    )
 
 
 def _make_figure(
@@ -178,9 +179,9 @@ EXPERIMENTS = [
             Leads("betree:max_cap=5", ("betree:max_cap=20", "betree:max_cap=160"), x_below=0.01),
             Leads("betree:max_cap=20", ("betree:max_cap=5", "betree:max_cap=160"), x_from=0.01, x_below=0.1),
             Leads("betree:max_cap=160", ("betree:max_cap=5", "betree:max_cap=20"), x_from=0.1),
-            *claim_similar("betree:max_cap=5", "betree:max_cap=20", UNCHANGED),
-            *claim_similar("betree:max_cap=20", "betree:max_cap=160", UNCHANGED),
-            *claim_similar("betree:max_cap=5", "betree:max_cap=160", UNCHANGED),
+            *claim_similar("betree:max_cap=5", "betree:max_cap=20", UNCHANGED_FACTOR),
+            *claim_similar("betree:max_cap=20", "betree:max_cap=160", UNCHANGED_FACTOR),
+            *claim_similar("betree:max_cap=5", "betree:max_cap=160", UNCHANGED_FACTOR),
         ),
         engines=CAPACITIES,
     ),
@@ -196,7 +197,7 @@ EXPERIMENTS = [
             Leads("betree", OTHERS, compute_lead(63), where="Zipf"),
             *(GrowsLinearly(engine, where=where) for engine in PAPER_ENGINES for where in DISTRIBUTIONS),
             *(Leads(engine, ("naive",), where="uniform") for engine in PAPER_ENGINES if engine != "naive"),
-            Leads("naive", ("kindex", "counting"), share=SOMEWHERE, where="Zipf"),
+            Leads("naive", ("kindex", "counting"), share=ONE_POINT_SHARE, where="Zipf"),
             # The order of the engines in section 8.
             *claim_ranking("betree", "kindex", "propagation", "counting", where="uniform"),
             *claim_ranking("betree", "propagation", "kindex", "counting", where="Zipf"),
@@ -210,7 +211,7 @@ EXPERIMENTS = [
         "dimensions",
         vary(BEGen, "dimensions", (50, 100, 400, 1000, 1400), DISTRIBUTIONS, MILLION),
         (
-            *(Grows(e, 1 / UNCHANGED, UNCHANGED) for e in ("betree", "gryphon", "propagation", "naive")),
+            *(Grows(e, 1 / UNCHANGED_FACTOR, UNCHANGED_FACTOR) for e in ("betree", "gryphon", "propagation", "naive")),
             Leads("betree", ("kindex",), compute_lead(93), where="uniform", x_below=51),
             Leads("betree", ("kindex",), compute_lead(75), where="uniform", x_from=1400),
             Leads("kindex", ("naive", "counting", "gryphon", "propagation"), where="uniform", x_from=1400),
@@ -256,8 +257,8 @@ EXPERIMENTS = [
         (
             Leads("betree", ("propagation",), compute_lead(66), where="a:"),
             Leads("betree", ("propagation",), compute_lead(59), where="b:"),
-            Grows("betree", at_most=UNCHANGED, where="cardinality"),
-            Grows("propagation", at_most=UNCHANGED, where="cardinality"),
+            Grows("betree", at_most=UNCHANGED_FACTOR, where="cardinality"),
+            Grows("propagation", at_most=UNCHANGED_FACTOR, where="cardinality"),
             *(
                 GrowsLess(engine, variant, rival, variant, metric="index", x_below=6_000)
                 for engine in ("betree", "propagation")
@@ -269,7 +270,7 @@ EXPERIMENTS = [
             Grows("counting", at_least=10, metric="index", where="cardinality", x_below=6_000),
             Leads("betree", OTHERS, compute_lead(76), where="c:"),
             Leads("betree", OTHERS, compute_lead(43), where="d:"),
-            Grows("propagation", at_most=UNCHANGED, where="width"),
+            Grows("propagation", at_most=UNCHANGED_FACTOR, where="width"),
             *(
                 GrowsLess("propagation", variant, rival, variant)
                 for rival in ("kindex", "counting")
@@ -336,7 +337,7 @@ EXPERIMENTS = [
                     Leads("kindex", ("propagation", "counting"), where=where, x_below=0.01),
                     Leads("betree", ("kindex",), compute_lead(97), where=where, x_below=0.01),
                     Leads("propagation", ("kindex", "counting"), where=where, x_from=0.03),
-                    Leads("betree", ("propagation",), compute_lead(33), SOMEWHERE, where=where, x_from=0.03),
+                    Leads("betree", ("propagation",), compute_lead(33), ONE_POINT_SHARE, where=where, x_from=0.03),
                 )
             ),
             *(
@@ -359,7 +360,7 @@ EXPERIMENTS = [
             Leads("betree", ("propagation",), compute_lead(98), where="names"),
             Leads("betree", ("gryphon",), compute_lead(51), where="titles"),
             Leads("betree", ("propagation",), compute_lead(99), where="titles"),
-            Leads("betree", ("propagation",), 1_000, SOMEWHERE, where="titles"),
+            Leads("betree", ("propagation",), 1_000, ONE_POINT_SHARE, where="titles"),
             *claim_ranking("betree", "gryphon", "propagation", "kindex"),
         ),
     ),

@@ -1,9 +1,9 @@
-"""Generators of data that only single experiments of BE-Tree and PS-Tree use."""
+"""Generators of data for single papers or experiments."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +16,9 @@ from tellwhen.workloads.conjunctions import BETWEEN, EQ, GE, IN, LE, NOT_IN, Con
 from tellwhen.workloads.draws import Draws, compute_zipf_ranks, compute_zipf_weights
 from tellwhen.workloads.keywords import STOP_WORDS, VOCABULARY, list_grams, split_word
 from tellwhen.workloads.words import list_common_words
+
+# The defaults of PS-Tree, Table 1. The table does not show the match probability; 1 % is our choice.
+DefaultBEGen = partial(BEGen, cardinality=100, size=5, event_size=30, equality=0.2, match=0.01)
 
 WORDS_PER_STRING = 24
 """Words of a string from which grams are taken: enough for 43 different ones."""
@@ -99,8 +102,8 @@ NO_OPERAND = np.iinfo(np.int64).max
 class AdConjunctions(ArrayWorkload):
     """Advertisements as conjunctions (PS-Tree, section 7.4).
 
-    Published are 122 attributes, 1 to 56 predicates in a subscription, 8 on average, and 20 attributes in an event.
-    Chosen here are the rest: attributes and values are distributed by Zipf, an attribute has 3 to 1,000 values, and the
+    The paper gives 122 attributes, 1 to 56 predicates in a subscription, 8 on average, and 20 attributes in an event.
+    The rest is our choice: attributes and values are distributed by Zipf, an attribute has 3 to 1,000 values, and the
     operators have the shares of `AD_OPERATORS`.
     """
 

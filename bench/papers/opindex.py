@@ -25,12 +25,12 @@ LABELS = {
     OPINDEX: "opindex",
     PLAIN: "opindex-plain",
     CNF: "opindex-cnf",
-    "opindex": "opindex at once",
+    "opindex": "opindex, built at once",
 }
-NAMES = {label: name for name, label in LABELS.items()}
-ALL = tuple(NAMES.get(name, name) for name in list_engines_of_paper("opindex"))
+SPEC_BY_LABEL = {label: spec for spec, label in LABELS.items()}
+ALL = tuple(SPEC_BY_LABEL.get(name, name) for name in list_engines_of_paper("opindex"))
 ALL_BUILDS = (*ALL, "opindex")
-"""With the engine as it is by default, whose lists are built at once."""
+"""ALL, and `opindex` without options, whose lists are built at once by sorting."""
 
 OTHERS = (BETREE, "kindex")
 CAPACITIES = (5, 50, 100, 150, 200, 250)
@@ -41,16 +41,17 @@ EVENT_SIZES = (20, 40, 60, 80, 100, 120)
 CARDINALITIES = (50, 200, 800, 3_200, 12_800)
 DIMENSIONS, NUMBERS, STRINGS = 20_000, 10_000, 100
 DIMENSIONS_MIN = 2 * EVENT_SIZES[-1]
-"""Least number of attributes at any scale: an event carries at most half of them."""
+"""The fewest attributes at any scale: the largest event then carries half of them."""
 
 STRINGS_MIN = 60
-"""The same for the attributes with strings, of which an event carries 30."""
+"""The fewest attributes with strings at any scale: an event, which carries 30 of them, then carries half of them."""
 
 WORDS_MIN = 1_000
+"""The fewest words of the vocabulary at any scale; a word is an attribute."""
 
 
-def _scale_dimensions(dimensions: int, scale: float, least: int = DIMENSIONS_MIN) -> int:
-    return max(least, round(dimensions * scale))
+def _scale_dimensions(dimensions: int, scale: float, dimensions_min: int = DIMENSIONS_MIN) -> int:
+    return max(dimensions_min, round(dimensions * scale))
 
 
 def _make_fig1_points(scale: float) -> list[Point]:
@@ -126,7 +127,7 @@ def _make_fig12_points(scale: float) -> list[Point]:
 
 
 def _make_fig13_points(scale: float) -> list[Point]:
-    few, dimensions = tuple(range(2, 11, 2)), _scale_dimensions(DIMENSIONS, scale)
+    counts, dimensions = tuple(range(2, 11, 2)), _scale_dimensions(DIMENSIONS, scale)
     return [
         point
         for form in ("cnf", "dnf")
@@ -135,7 +136,7 @@ def _make_fig13_points(scale: float) -> list[Point]:
                 Clauses, "count", COUNTS[:3], {f"a: subscriptions, {form}": {"form": form}}, 0, dimensions=dimensions
             )(scale),
             *vary(
-                Clauses, "clauses", few, {f"b: clauses, {form}": {"form": form}}, MILLION, dimensions=dimensions
+                Clauses, "clauses", counts, {f"b: clauses, {form}": {"form": form}}, MILLION, dimensions=dimensions
             )(scale),
         )
     ]  # fmt: skip

@@ -7,48 +7,54 @@ subscriptions per dimension, but not the share of them that an event visits: BEG
 number of bases that depends on the match probability only, and with fewer dimensions more bases have dimensions in
 common. Of 20,000 subscriptions, `counting` visits 1.26 % in 30,000 dimensions, as of 200,000, but 4.1 % in 2,000.
 
-So a point is comparable if it has as many subscriptions as the paper's smallest with the same result: by Figure 6 these
-are 300,000 in a sparse space, and a million in a dense one, where the order of the engines is another one below.
+A point is comparable if it has enough subscriptions for the paper's order of the engines. By Figure 6, 300,000 are
+enough in a sparse space. A dense space needs a million: with fewer, the order is another one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from bench.claims import Claim, Grows, GrowsLess, GrowsLinearly, Leads, Row, claim_ranking, claim_similar, compute_lead
+from bench.claims import (
+    ONE_POINT_SHARE,
+    Claim,
+    Grows,
+    GrowsLess,
+    GrowsLinearly,
+    Leads,
+    Row,
+    claim_ranking,
+    claim_similar,
+    compute_lead,
+)
 from bench.engines import list_engines_of_paper
 from bench.experiment import Experiment, Metric, Point, Points, scale_count, vary
-from bench.papers.generators import AdConjunctions, QueryLog
+from bench.papers.generators import AdConjunctions, DefaultBEGen, QueryLog
 from bench.papers.setting import mark_comparable, measure_like_pstree
-from bench.timing import time_interleaved
-from tellwhen.workloads import BEGen, Workload
+from tellwhen.workloads import Workload
 
 ALL = list_engines_of_paper("pstree")
 OTHERS = ("betree", "opindex", "propagation", "kindex", "naive")
 PAPER_ENGINES = ("pstbloom", "psthash", *OTHERS)
 INDEXES = tuple(engine for engine in PAPER_ENGINES if engine != "naive")
 PRUNING = tuple(engine for engine in INDEXES if engine != "propagation")
+"""Engines that in the paper gain from more dimensions, and suffer from larger events and more matches."""
+
 ALL_BUT_HASH, ALL_BUT_BLOOM = ("pstbloom", *OTHERS), ("psthash", *OTHERS)
 MILLION = 1_000_000
-INSERTING = "opindex:insertion=1"
+INSERTION_OPINDEX = "opindex:insertion=1"
 """OpIndex whose lists are in order after every insertion; `opindex` sorts them at the end."""
 COUNTS = (300_000, MILLION, 3_000_000, 10_000_000, 30_000_000, 100_000_000)
 DENSE, SPARSE = {"dimensions": 100}, {"dimensions": 30_000}
 DENSE_AND_SPARSE = {"a: dense": DENSE, "b: sparse": SPARSE}
 PER_DIMENSION = 1_000
 """Subscriptions per dimension in Figure 8b. The paper gives no number."""
-SOMEWHERE = 0.01
-"""Share of the points at which a lead "by up to" must be reached: at least one point."""
-UNCHANGED = 1.5
-"""A value that changes by less than this factor is called insensitive."""
-CLEARLY = 2
-"""An engine that is "considerably" better, or changes "quickly", does so by this factor. The paper gives none."""
-# The defaults of Table 1. The table does not show the default of the match probability; 1 % is our choice.
-Generated = partial(BEGen, cardinality=100, size=5, event_size=30, equality=0.2, match=0.01)
+UNCHANGED_FACTOR = 1.5
+"""The paper calls a value insensitive: then it changes by less than this factor, which is ours."""
+CLEAR_FACTOR = 2
+"""The paper calls an engine "considerably" better, or its change "quick": then by this factor, which is ours."""
 
 
 def _is_comparable(point: Point) -> bool:
@@ -92,23 +98,25 @@ def _claim_growth(engines: tuple[str, ...], at_least: float, at_most: float, **o
     return tuple(Grows(engine, at_least, at_most, **options) for engine in engines)
 
 
-_claim_unchanged = partial(_claim_growth, at_least=1 / UNCHANGED, at_most=UNCHANGED)
+_claim_unchanged = partial(_claim_growth, at_least=1 / UNCHANGED_FACTOR, at_most=UNCHANGED_FACTOR)
 _claim_increase = partial(_claim_growth, at_least=1, at_most=float("inf"))
 _claim_decrease = partial(_claim_growth, at_least=0, at_most=1)
 
 
 def _make_fig5_points(scale: float) -> list[Point]:
     return [
-        *vary(Generated, "count", COUNTS, {"a: subscriptions": DENSE}, 0)(scale),
-        *vary(Generated, "dimensions", (100, 300, 1_000, 3_000, 10_000, 30_000), {"b: dimensions": {}}, MILLION)(scale),
-        *vary(Generated, "size", (5, 10, 15, 20, 25, 30), {"c: size": DENSE}, MILLION)(scale),
-        *vary(Generated, "equality", (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), {"d: share of =": DENSE}, MILLION)(scale),
+        *vary(DefaultBEGen, "count", COUNTS, {"a: subscriptions": DENSE}, 0)(scale),
+        *vary(DefaultBEGen, "dimensions", (100, 300, 1_000, 3_000, 10_000, 30_000), {"b: dimensions": {}}, MILLION)(
+            scale
+        ),
+        *vary(DefaultBEGen, "size", (5, 10, 15, 20, 25, 30), {"c: size": DENSE}, MILLION)(scale),
+        *vary(DefaultBEGen, "equality", (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), {"d: share of =": DENSE}, MILLION)(scale),
     ]
 
 
 def _measure_building(point: Point, engines: list[str], *options: Any) -> Iterator[dict[str, Any]]:
-    """Measure a point of Figure 5. Only 5b has the OpIndex that can match events after every insertion."""
-    excluded = () if point.variant.startswith("b:") else (INSERTING,)
+    """Measure a point of Figure 5. Only 5b has the OpIndex whose lists are in order after every insertion."""
+    excluded = () if point.variant.startswith("b:") else (INSERTION_OPINDEX,)
     return measure_like_pstree(point, engines, *options, excluded=excluded)
 
 
@@ -116,9 +124,9 @@ def _make_fig8_points(scale: float) -> list[Point]:
     """Return points with a fixed number of subscriptions, and with a fixed number of subscriptions per dimension."""
     values = (100, 300, 1_000, 3_000)
     return [
-        *vary(Generated, "dimensions", (*values, 10_000, 30_000), {"a: subscriptions fixed": {}}, MILLION)(scale),
+        *vary(DefaultBEGen, "dimensions", (*values, 10_000, 30_000), {"a: subscriptions fixed": {}}, MILLION)(scale),
         *(
-            Point("b: per dimension fixed", d, Generated(dimensions=d), scale_count(d * PER_DIMENSION, scale))
+            Point("b: per dimension fixed", d, DefaultBEGen(dimensions=d), scale_count(d * PER_DIMENSION, scale))
             for d in values
         ),
     ]
@@ -126,8 +134,8 @@ def _make_fig8_points(scale: float) -> list[Point]:
 
 def _make_fig14_points(scale: float) -> list[Point]:
     return [
-        *vary(Generated, "count", COUNTS, {"a: subscriptions": DENSE}, 0)(scale),
-        *vary(Generated, "size", (5, 10, 15, 20, 25, 30), {"b: size": DENSE}, MILLION)(scale),
+        *vary(DefaultBEGen, "count", COUNTS, {"a: subscriptions": DENSE}, 0)(scale),
+        *vary(DefaultBEGen, "size", (5, 10, 15, 20, 25, 30), {"b: size": DENSE}, MILLION)(scale),
     ]
 
 
@@ -150,75 +158,10 @@ PAPER_TABLE3 = {"ps-tree": 0.0071, "segment-tree": 0.0627, "interval-tree": 25.2
 """Microseconds per point (Table 3: the times of 100,000 points)."""
 
 
-class IntervalShape(NamedTuple):
-    """Random intervals: their values are 0 to `values` - 1, and `share` of the intervals contain a value on average."""
-
-    suffix: str  # of the name of the variant
-    values: int
-    share: float
-    bits: int  # of the integers whose elements the PS-Tree has
-
-
-def _list_interval_shapes(count: int) -> list[IntervalShape]:
-    """Return the shapes that Table 3 is measured with; the paper tells neither values nor lengths.
-
-    Its sizes and times fit few values with long lists. Its interval tree takes 25 us per point, which must enumerate:
-    at 2 to 25 ns for an interval these are 1,000 to 10,000 of 100,000. Then its 54 MB hold lists of 3.4 million links
-    of 16 bytes, or 6.8 million of 8 bytes: at most a few thousand predicate spaces. 1,000 values are the most in its
-    Table 1. The first shape has a space at almost every end instead, and 30 intervals at a point.
-    """
-    return [IntervalShape("", 1 << 40, 30 / count, 64), IntervalShape(", 1,000 values", 1_000, 0.034, 32)]
-
-
-LISTED_MAX = 3_000_000
-"""Intervals that are listed in one run: with few values, every point has thousands."""
-
-
 def _measure_stabbing(scale: float) -> list[Row]:
-    """Measure Table 3: the intervals that contain each point are counted, or listed.
+    from bench.intervals.table3 import measure_stabbing  # imported here, because only this table needs it
 
-    `ps-tree` is the paper's tree of elements, `sorted-spaces` the sorted block of spaces that the engines have. The
-    paper's 7 ns per point of a PS-Tree are enough to find a list, but not to read it.
-    """
-    count = scale_count(100_000, scale)
-    return [row for shape in _list_interval_shapes(count) for row in _measure_shape(shape, count)]
-
-
-def _measure_shape(shape: IntervalShape, count: int) -> list[Row]:
-    from bench.intervals import structures  # imported here, because only this table needs it
-
-    structure_by_name: dict[str, Any] = {
-        "ps-tree": partial(structures.ElementLists, bits=shape.bits),
-        "sorted-spaces": structures.SpaceLists,
-        "segment-tree": structures.SegmentTree,
-        "interval-tree": structures.IntervalTree,
-        "scan": structures.IntervalScan,
-    }
-    rng = np.random.default_rng(1)
-    low = rng.integers(0, shape.values, count)
-    high = low + rng.integers(0, int(2 * shape.share * shape.values), count)
-    high = np.minimum(high, shape.values - 1)
-    points = rng.integers(0, shape.values, count)
-    listed = points[: int(LISTED_MAX / (shape.share * count))]
-    found: list[Row] = []
-    for name, structure in structure_by_name.items():
-        instance = structure(low, high)
-        build = time_interleaved({"": partial(structure, low, high)}, 5)[""]
-        for variant, query, asked in (("counted", instance.count, points), ("listed", instance.stab, listed)):
-            some = asked if name != "scan" else asked[:1_000]  # every point takes the same time
-            match = time_interleaved({"": partial(query, some)}, 5)[""]
-            row = {"match": match.median / len(some) * 1e6, "noise": match.noise, "build": build.median}
-            found.append(
-                {
-                    "variant": variant + shape.suffix,
-                    "x": count,
-                    "engine": name,
-                    "status": "ok",
-                    "index": instance.nbytes / count,
-                    **row,
-                }
-            )
-    return found
+    return measure_stabbing(scale_count(100_000, scale))
 
 
 EXPERIMENTS = [
@@ -234,9 +177,9 @@ EXPERIMENTS = [
         *_claim_increase(INDEXES, where="a:"),
         Leads("pstbloom", ("psthash", "betree", "opindex", "propagation", "kindex"), where="a:"),
         Leads("pstbloom", ("betree",), compute_lead(78), where="a:", x_from=COUNTS[-1]),
-        *_claim_growth(("betree", "propagation"), CLEARLY, float("inf"), where="b:"),
+        *_claim_growth(("betree", "propagation"), CLEAR_FACTOR, float("inf"), where="b:"),
         *_claim_unchanged(("pstbloom", "psthash", "kindex"), where="b:"),
-        *(Leads(e, (INSERTING,), 1_000, where="b:", x_below=101) for e in ("pstbloom", "betree", "psthash")),
+        *(Leads(e, (INSERTION_OPINDEX,), 1_000, where="b:", x_below=101) for e in ("pstbloom", "betree", "psthash")),
         *_claim_increase(("pstbloom", "opindex", "kindex"), where="c:"),
         *_claim_unchanged(("betree", "propagation"), where="c:"),
         *_claim_decrease(("psthash",), where="c:"),
@@ -245,7 +188,7 @@ EXPERIMENTS = [
         Leads("pstbloom", ("psthash", "betree", "opindex", "propagation", "kindex"), where="d:"),
         # Its advantage becomes larger.
         *_claim_slower_growth(("pstbloom",), ("betree", "opindex", "propagation", "kindex"), "d:"),
-        engines=(*ALL, INSERTING),
+        engines=(*ALL, INSERTION_OPINDEX),
         measure=_measure_building,
     ),
     _make_figure(
@@ -255,7 +198,7 @@ EXPERIMENTS = [
         "above a million, at 100 million by 92 %. Sparse: PSTBloom is always best.",
         "subscriptions",
         "match",
-        vary(Generated, "count", COUNTS, DENSE_AND_SPARSE, 0),
+        vary(DefaultBEGen, "count", COUNTS, DENSE_AND_SPARSE, 0),
         *(GrowsLinearly(engine, where=where) for engine in PAPER_ENGINES for where in DENSE_AND_SPARSE),
         *_claim_slower_growth(("psthash",), PAPER_ENGINES, *DENSE_AND_SPARSE),
         GrowsLess("psthash", "dense", "psthash", "sparse"),
@@ -273,7 +216,7 @@ EXPERIMENTS = [
         "with a uniform distribution, and worse with Zipf.",
         "Zipf",
         "match",
-        vary(Generated, "skew", (0.0, 1.0, 2.0, 3.0, 4.0, 5.0), DENSE_AND_SPARSE, MILLION),
+        vary(DefaultBEGen, "skew", (0.0, 1.0, 2.0, 3.0, 4.0, 5.0), DENSE_AND_SPARSE, MILLION),
         Leads("psthash", ALL_BUT_HASH, x_from=1),
         Leads("opindex", ("betree",), x_below=1),
         Leads("betree", ("opindex",), x_from=1),
@@ -299,7 +242,7 @@ EXPERIMENTS = [
         "Dense: below 300 values PSTHash is best, above PSTBloom, at 1,000 by up to 91 % before OpIndex.",
         "cardinality",
         "match",
-        vary(Generated, "cardinality", (3, 10, 30, 100, 300, 1_000), DENSE_AND_SPARSE, MILLION),
+        vary(DefaultBEGen, "cardinality", (3, 10, 30, 100, 300, 1_000), DENSE_AND_SPARSE, MILLION),
         Leads("psthash", ALL_BUT_HASH, where="dense", x_below=300),
         Leads("pstbloom", ALL_BUT_BLOOM, where="dense", x_from=300),
         Leads("pstbloom", ("opindex",), compute_lead(91), where="dense", x_from=1_000),
@@ -311,13 +254,13 @@ EXPERIMENTS = [
         "OpIndex becomes slower, by 350 % and 200 %.",
         "size",
         "match",
-        vary(Generated, "size", (5, 10, 15, 20, 25, 30), DENSE_AND_SPARSE, MILLION),
+        vary(DefaultBEGen, "size", (5, 10, 15, 20, 25, 30), DENSE_AND_SPARSE, MILLION),
         *_claim_decrease(("pstbloom", "psthash", "betree", "propagation"), where="dense"),
         *_claim_unchanged(("pstbloom", "psthash", "betree", "kindex"), where="sparse"),
-        *_claim_growth(("propagation",), 0, 1 / UNCHANGED, where="sparse"),
+        *_claim_growth(("propagation",), 0, 1 / UNCHANGED_FACTOR, where="sparse"),
         Grows("opindex", at_least=4.5, where="dense"),
         Grows("opindex", at_least=3, where="sparse"),
-        *_claim_growth(("kindex", "naive"), 0, UNCHANGED),
+        *_claim_growth(("kindex", "naive"), 0, UNCHANGED_FACTOR),
     ),
     _make_figure(
         11,
@@ -326,9 +269,9 @@ EXPERIMENTS = [
         "BE-Tree, and PSTBloom for sparse ones.",
         "event size",
         "match",
-        vary(Generated, "event_size", (30, 42, 54, 66, 78, 90), DENSE_AND_SPARSE, MILLION),
+        vary(DefaultBEGen, "event_size", (30, 42, 54, 66, 78, 90), DENSE_AND_SPARSE, MILLION),
         *_claim_increase(PRUNING),
-        *_claim_growth(("propagation", "naive"), 0, UNCHANGED),
+        *_claim_growth(("propagation", "naive"), 0, UNCHANGED_FACTOR),
         Leads("psthash", ALL_BUT_HASH, where="dense", x_from=90),
         Leads("psthash", ("betree",), compute_lead(85), where="dense", x_from=90),
         Leads("pstbloom", ALL_BUT_BLOOM, where="sparse", x_from=90),
@@ -340,7 +283,7 @@ EXPERIMENTS = [
         "BE-Tree, OpIndex and Propagation need as much as a scan.",
         "match probability",
         "match",
-        vary(Generated, "match", (0.001, 0.005, 0.01, 0.05, 0.1, 0.5), DENSE_AND_SPARSE, MILLION),
+        vary(DefaultBEGen, "match", (0.001, 0.005, 0.01, 0.05, 0.1, 0.5), DENSE_AND_SPARSE, MILLION),
         *_claim_increase(PRUNING),
         *_claim_unchanged(("propagation", "naive")),
         *(
@@ -358,9 +301,9 @@ EXPERIMENTS = [
         "only, Propagation is as good as PSTBloom.",
         "share of =",
         "match",
-        vary(Generated, "equality", (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), DENSE_AND_SPARSE, MILLION),
+        vary(DefaultBEGen, "equality", (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), DENSE_AND_SPARSE, MILLION),
         *_claim_decrease(PAPER_ENGINES),
-        *_claim_growth(("propagation",), 0, 1 / CLEARLY, x_from=0.8),
+        *_claim_growth(("propagation",), 0, 1 / CLEAR_FACTOR, x_from=0.8),
         *claim_similar("propagation", "pstbloom", where="sparse", x_from=1),
         Leads("psthash", ALL_BUT_HASH, where="dense"),
         *_claim_slower_growth(("psthash",), ALL_BUT_HASH, "dense"),
@@ -379,8 +322,8 @@ EXPERIMENTS = [
         *_claim_unchanged(("betree", "propagation"), where="b:"),
         *_claim_decrease(("pstbloom", "psthash"), where="b:"),
         Leads("propagation", ("pstbloom", "psthash", "betree", "opindex", "kindex")),
-        Leads("pstbloom", ("betree",), compute_lead(94), SOMEWHERE),
-        Leads("pstbloom", ("opindex",), compute_lead(99), SOMEWHERE),
+        Leads("pstbloom", ("betree",), compute_lead(94), ONE_POINT_SHARE),
+        Leads("pstbloom", ("opindex",), compute_lead(99), ONE_POINT_SHARE),
     ),
     Experiment(
         "pstree-fig15",
@@ -397,7 +340,7 @@ EXPERIMENTS = [
             *claim_similar("opindex", "psthash"),
             *claim_similar("psthash", "betree"),
             *claim_similar("opindex", "betree"),
-            Leads("pstbloom", ("opindex", "psthash", "betree"), CLEARLY),
+            Leads("pstbloom", ("opindex", "psthash", "betree"), CLEAR_FACTOR),
             *claim_ranking("pstbloom", "psthash", "betree", "propagation", metric="build"),
             *claim_ranking("opindex", "psthash", "kindex", "propagation", metric="build"),
             *claim_similar("pstbloom", "opindex", metric="build"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.claims import Claim, Grows, GrowsLess, IncludesShare, Leads, StaysBelow, claim_similar
+from bench.claims import ONE_POINT_SHARE, Claim, Grows, GrowsLess, IncludesShare, Leads, StaysBelow, claim_similar
 from bench.engines import list_engines_of_paper
 from bench.experiment import Experiment, Metric, Point, Points, scale_count
 from bench.scored_intervals import RankedPoint, measure
@@ -26,7 +26,7 @@ MEGABYTES = {
     SEGMENT: (40.0, 80.0, 214.0, 429.0),
     IR: (1.76, 3.43, 8.35, 16.5),
 }
-"""Table 2, by count of intervals."""
+"""Megabytes in Table 2, by structure, for the numbers of intervals in COUNTS."""
 
 
 def _make_figure(
@@ -126,7 +126,7 @@ EXPERIMENTS = [
         *claim_similar(SEGMENT, IR),
         Leads(IR, (SEGMENT,), 10, metric="beyond"),
         Leads(SOPT, (SEGMENT, IR, SCORED_R, INTERVAL)),
-        Leads(SOPT, (SEGMENT, IR, SCORED_R, INTERVAL), 2, share=1 / len(RESULTS)),
+        Leads(SOPT, (SEGMENT, IR, SCORED_R, INTERVAL), 2, share=ONE_POINT_SHARE),
         *(Grows(name, at_most=1, metric="relative") for name in (SEGMENT, IR, SCORED_R, INTERVAL)),
         Leads(INTERVAL, ("endpoint-interval-tree",), 2),
         Leads(INTERVAL, ("interval-tree",), 100),

@@ -1,4 +1,4 @@
-"""What BE-Tree and PS-Tree do at every point of their experiments, besides the parameters of the workload."""
+"""How the experiments of BE-Tree and PS-Tree measure a point: leaf capacity, excluded engines, historical events."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ HISTORICAL_EVENTS = 1_000
 
 
 def mark_comparable(points: Points, is_comparable: Callable[[Point], bool]) -> Points:
-    """Return points that know whether they show what the paper measured."""
+    """Return a function that makes the same points, with `comparable` set by `is_comparable`."""
     return lambda scale: [replace(point, comparable=is_comparable(point)) for point in points(scale)]
 
 
 def measure_like_betree(
     point: Point, engines: list[str], *options: Any, excluded: Collection[str] = (), **more: Any
 ) -> Iterator[dict[str, Any]]:
-    """Measure engines that are not excluded; `betree` has the leaf capacity for the match probability (Table 4).
+    """Measure a point as in BE-Tree, section 7; return the messages of `measure_engines`.
 
-    Real data has no chosen match probability. An event matches far fewer than 1 % of its subscriptions.
+    `betree` gets the leaf capacity for the match probability of the workload (Table 4). Real data has no such
+    parameter, and an event matches far fewer than 1 % of the subscriptions: it gets the capacity for low probabilities.
+
+    The rows of excluded engines say that the paper does not measure these engines here.
     """
     from bench.point import measure_engines  # imported here, because that module imports this one
 
@@ -51,5 +54,5 @@ def measure_like_betree(
 def measure_like_pstree(
     point: Point, engines: list[str], *options: Any, excluded: Collection[str] = ()
 ) -> Iterator[dict[str, Any]]:
-    """Measure engines that know historical events; `betree` has the leaf capacity of its paper."""
+    """Measure a point as `measure_like_betree` does; engines know historical events (PS-Tree, section 3.3)."""
     return measure_like_betree(point, engines, *options, excluded=excluded, historical_events=HISTORICAL_EVENTS)

@@ -1,6 +1,6 @@
-"""Expressions on payloads, by which an event chooses among its matches: symmetric matching.
+"""Filter of matches by an expression on the payloads of their subscriptions: symmetric matching.
 
-The payload of a subscription is to such an expression what an event is to a subscription (BE-Tree, section 2).
+The expression comes with an event, and is evaluated on a payload as a subscription is on an event (BE-Tree, section 2).
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from tellwhen.kernels.arrays import I32
 from tellwhen.language.ast import Expr
 
 ABSENT = 0
-"""The number of None, the value of a payload that lacks the key."""
+"""The number of None: the payload lacks the key, or has null there."""
 
 
 class ExpressionFilter:
-    """A test whether the payloads of slots satisfy an expression.
+    """Test whether the payloads of slots satisfy an expression.
 
-    `columns` has the values and the numbers by slot of each key that the expression may need.
+    `columns` has the keys that the expression may need, each with its distinct values and, by slot, the number of the
+    payload's value among them.
     """
 
     def __init__(self, expression: Expr, columns: Mapping[str, tuple[list[Any], I32]]) -> None:
@@ -40,9 +41,9 @@ class ExpressionFilter:
         return is_true[position]
 
     def _evaluate(self, numbers: tuple[int, ...]) -> bool:
-        found = self._is_true.get(numbers)
-        if found is None:
+        is_true = self._is_true.get(numbers)
+        if is_true is None:
             columns = zip(self._columns.items(), numbers, strict=True)
             payload = {key: values[number] for (key, (values, _)), number in columns if number != ABSENT}
-            found = self._is_true[numbers] = self._expression.evaluate(payload) is True
-        return found
+            is_true = self._is_true[numbers] = self._expression.evaluate(payload) is True
+        return is_true

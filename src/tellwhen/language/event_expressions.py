@@ -4,7 +4,7 @@
                                         "city": [Interval(None, "Rome", "[)"), Interval("Rome", None, "(]")]}
 
 In the paper, an event satisfies a predicate if some value satisfies both the predicate and that of the event on the
-same attribute. A predicate on an interval has the same meaning (LANGUAGE.md), so engines need no other events.
+same attribute. In LANGUAGE.md a predicate on an interval has the same meaning. So engines need no new kind of event.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def list_values(predicate: Predicate) -> list[Any]:
     if operator == "BETWEEN":
         return _make_intervals(c, keys[1], "[]")
     if operator == "NOT BETWEEN":
-        if not _make_intervals(c, keys[1], "[]"):  # every value of the family
+        if not _make_intervals(c, keys[1], "[]"):  # no value lies between the constants: every value satisfies it
             return [Interval(None, c), Interval(c, None, "(]")]
         return [*_make_intervals(None, c, "[)"), Interval(keys[1], None, "(]")]
     assert operator in ("<>", "NOT IN")
@@ -89,21 +89,21 @@ def _intersect(left: list[Any], right: list[Any]) -> list[Any]:
     i = j = 0
     while i < len(left) and j < len(right) and left[0].family == right[0].family:
         a, b = left[i], right[j]
-        first, last = (b if a.low_key < b.low_key else a), (b if _ends_before(b, a) else a)
-        if first is last:
-            found.append(first)  # one lies inside the other
+        begin_owner, end_owner = (b if a.low_key < b.low_key else a), (b if _has_earlier_end(b, a) else a)
+        if begin_owner is end_owner:
+            found.append(begin_owner)  # one lies inside the other
         else:
-            bounds: Any = first.bounds[0] + last.bounds[1]
-            found += _make_intervals(first.low, last.high, bounds)
-        if last is b:
+            bounds: Any = begin_owner.bounds[0] + end_owner.bounds[1]
+            found += _make_intervals(begin_owner.low, end_owner.high, bounds)
+        if end_owner is b:
             j += 1
         else:
             i += 1
     return found
 
 
-def _ends_before(a: Interval, b: Interval) -> bool:
-    if a.high_key is None or b.high_key is None:  # no limit of strings
+def _has_earlier_end(a: Interval, b: Interval) -> bool:
+    if a.high_key is None or b.high_key is None:  # an interval of strings without a high end
         return a.high_key is not None
     return bool(a.high_key < b.high_key)
 

@@ -142,21 +142,21 @@ def _split_programs(snapshot: Snapshot, slots: I32, domain_attribute: I32) -> Pa
     return Parts(slot[order], attribute[order], start, code[is_written], *by_pair)
 
 
-def _join_parts(one: Parts, other: Parts) -> Parts:
+def _join_parts(first: Parts, second: Parts) -> Parts:
     """Join the parts of disjoint slots, ordered by slot."""
-    slot = np.concatenate([one.slot, other.slot])
+    slot = np.concatenate([first.slot, second.slot])
     order = np.argsort(slot, kind="stable")
     number = np.empty(len(slot), dtype=np.int32)
     number[order] = np.arange(len(slot), dtype=np.int32)
-    start = np.concatenate([one.start, other.start[1:] + one.start[-1]])
+    start = np.concatenate([first.start, second.start[1:] + first.start[-1]])
     start, which = gather(start, order)
     return Parts(
         slot[order],
-        np.concatenate([one.attribute, other.attribute])[order],
+        np.concatenate([first.attribute, second.attribute])[order],
         start,
-        np.concatenate([one.code, other.code])[which],
-        number[np.concatenate([one.pair_part, other.pair_part + np.int32(len(one.slot))])],
-        np.concatenate([one.pair_predicate, other.pair_predicate]),
+        np.concatenate([first.code, second.code])[which],
+        number[np.concatenate([first.pair_part, second.pair_part + np.int32(len(first.slot))])],
+        np.concatenate([first.pair_predicate, second.pair_predicate]),
     )
 
 

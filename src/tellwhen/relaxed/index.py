@@ -85,13 +85,13 @@ class _Ranker(ABC):
     @property
     def bytes(self) -> int:
         """Size of the arrays of all segments."""
-        return sum(array.nbytes for one in self._segments for array in flatten(one.packed.arrays).values())
+        return sum(array.nbytes for segment in self._segments for array in flatten(segment.packed.arrays).values())
 
     def _update_segments(self, view: StoreView) -> list[_Segment]:
         """Return segments of all slots of a view; build those that are missing."""
         with self._lock:
             last = len(view.snapshot.subscriptions.kind)
-            if view.relabellings < self._relabellings:  # an old reader, whose points differ from those of the segments
+            if view.relabellings < self._relabellings:  # an old reader: its points differ from those of the segments
                 return [self._build_segment(view, 0, last)]
             if view.relabellings > self._relabellings:
                 self._segments = []
@@ -125,10 +125,10 @@ class RelaxedRanker(_Ranker):
 
         def rank_part(part: Events) -> Best:
             heaps = Heaps.make_empty(part, k)
-            for one in segments:
-                scratch = take_scratch(one.sizes)
-                arguments = one.packed.addresses, one.snapshot.addresses, snapshot.addresses, scratch.packed
-                rank_relaxed(*arguments, tuple(part), _order_factors(factors, one.attribute_ranks), *heaps)
+            for segment in segments:
+                scratch = take_scratch(segment.sizes)
+                arguments = segment.packed.addresses, segment.snapshot.addresses, snapshot.addresses, scratch.packed
+                rank_relaxed(*arguments, tuple(part), _order_factors(factors, segment.attribute_ranks), *heaps)
                 release_memory(scratch)
             return heaps.sort()
 
@@ -158,10 +158,10 @@ class MatchRanker(_Ranker):
 
         def rank_part(part: Events) -> Best:
             heaps, matches = Heaps.make_empty(part, k), tuple(reader.match(part))
-            for one in segments:
-                scratch = take_scratch(one.sizes)
-                arguments = one.packed.addresses, one.snapshot.addresses, scratch.packed, tuple(part), matches
-                rank_matches(*arguments, _order_factors(factors, one.attribute_ranks), *heaps)
+            for segment in segments:
+                scratch = take_scratch(segment.sizes)
+                arguments = segment.packed.addresses, segment.snapshot.addresses, scratch.packed, tuple(part), matches
+                rank_matches(*arguments, _order_factors(factors, segment.attribute_ranks), *heaps)
                 release_memory(scratch)
             return heaps.sort()
 

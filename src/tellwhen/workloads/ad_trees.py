@@ -1,11 +1,12 @@
 """Advertisements as trees of AND and OR, with the sizes and the sharing of the Ads data of A-Tree, section 6.2.
 
-The data belong to an online shop and are not public. Published are 1,392,196 expressions, 1 to 56 predicates and 1 to
-9 levels in an expression, 122 attributes, 20 attributes in an event, 973,794 distinct predicates, and how often a
-sub-expression occurs: a predicate 68.76 times on average, less often on higher levels, 2.88 times on level 9, by Zipf.
+The data belong to an online shop and are not public. The paper gives 1,392,196 expressions, 1 to 56 predicates and 1 to
+9 levels in an expression, 122 attributes, 20 attributes in an event, and 973,794 distinct predicates. A predicate
+occurs 68.76 times on average, an expression of level 9 2.88 times, and the levels between them lie between; the
+distribution is Zipf.
 So an expression has 973,794 * 68.76 / 1,392,196 = 48.1 predicates on average.
 
-Chosen here are the shares of the levels, the sharing on levels 2 to 8 (geometric), the predicates and the shape. At
+Our choice are the shares of the levels, the sharing on levels 2 to 8 (geometric), the predicates and the shape. At
 most a fifth of the values satisfy a predicate, so that not too many advertisements match the same event. An
 advertisement is shown on any of several *occasions*, each an AND of some predicates, and is an OR of these. One
 occasion in an advertisement is larger, with another OR in it. That makes about 15 conjunctions of 4 predicates; the
@@ -67,7 +68,7 @@ class AdTrees(TreeWorkload):
 
     @cached_property
     def pool_sizes(self) -> list[float]:
-        """By pool: its size. Draws are counted from the outermost nodes to the predicates."""
+        """The size of each pool. Expected draws are computed from the roots down to the predicates."""
         occur, drawn, sizes = ([0.0] * (ROOT + len(LEVELS) + 1) for _ in range(3))
         for level, share in enumerate(LEVELS, 1):
             pool = _get_root_pool(level)
@@ -80,9 +81,9 @@ class AdTrees(TreeWorkload):
             distinct = min(drawn[pool], occur[pool] / SHARING[level - 1])
             sizes[pool] = choose_pool_size(distinct, drawn[pool], self.skew)
             distinct = expect_distinct(sizes[pool], drawn[pool], self.skew)
-            for child, count, own in _expect_children(pool):
+            for child, count, draws in _expect_children(pool):
                 occur[child] += occur[pool] * count
-                drawn[child] += distinct * own
+                drawn[child] += distinct * draws
         return sizes
 
     @cached_property
@@ -141,25 +142,25 @@ class AdTrees(TreeWorkload):
         """Draw further occasions for each advertisement, as many as its size allows."""
         draw, salt = self._hashed, 100 * pool
         owner, pools, child = template
-        taken = np.zeros(len(roots))
-        np.add.at(taken, owner, self._count_predicates(pools, child))
+        template_sizes = np.zeros(len(roots))
+        np.add.at(template_sizes, owner, self._count_predicates(pools, child))
         size = draw.integers(SIZE_MIN, SIZE_MAX, roots, salt + 1)
         columns = [draw.uniform(roots, salt + 2 + k) for k in range(FILLERS_MAX)]
         fillers = self.draw_from_pool(OCCASION, np.stack(columns, axis=1))
         sizes = self._count_predicates(np.full(fillers.size, OCCASION), fillers.ravel()).reshape(fillers.shape)
-        row, column = np.nonzero(taken[:, None] + np.cumsum(sizes, axis=1) <= size[:, None])
+        row, column = np.nonzero(template_sizes[:, None] + np.cumsum(sizes, axis=1) <= size[:, None])
         return row, np.full(len(row), OCCASION), fillers[row, column]
 
     def _count_predicates(self, pools: I64, entries: I64) -> F64:
         """Return how many predicates each node has."""
         counts = np.ones(len(entries))
         for pool in np.unique(pools[pools != PREDICATE]).tolist():
-            mine = pools == pool
-            different, position = np.unique(entries[mine], return_inverse=True)
-            owner, below, child = self._list_children(pool, different)
-            found = np.zeros(len(different))
-            np.add.at(found, owner, self._count_predicates(below, child))
-            counts[mine] = found[position]
+            is_in_pool = pools == pool
+            distinct, position = np.unique(entries[is_in_pool], return_inverse=True)
+            owner, child_pools, child = self._list_children(pool, distinct)
+            distinct_counts = np.zeros(len(distinct))
+            np.add.at(distinct_counts, owner, self._count_predicates(child_pools, child))
+            counts[is_in_pool] = distinct_counts[position]
         return counts
 
     def _draw_each(self, pools: I64, uniform: F64) -> I64:
@@ -209,12 +210,12 @@ def _format_predicate(attribute: int, kind: int, value: int, more: int, words: l
 
 
 def _get_root_pool(level: int) -> int:
-    """Return the pool of the expressions with so many levels."""
+    """Return the pool of the expressions with `level` levels."""
     return PREDICATE if level == 1 else 2 * level if level == 2 else ROOT + level
 
 
 def _expect_children(pool: int) -> list[tuple[int, float, float]]:
-    """Return (pool, count, own) of a node's children: their expected number, and how many of them are drawn anew.
+    """Return (pool, count, draws) of a node's children: their expected number, and how many of them are drawn anew.
 
     The children of a copy are those of the original, which are drawn once, and one more.
     """

@@ -20,8 +20,8 @@ ORDERED_OPERATORS = 3
 class PrefixTrie(NamedTuple):
     """The operands of PREFIX as a trie: an interval of a domain has all strings with a prefix (section 6.2).
 
-    Of two intervals, one contains the other, or they are disjoint. An interval comes before those inside it. Interval i
-    is the operand with i added to the first rank of PREFIX.
+    Of two intervals, one contains the other, or they are disjoint. An interval comes before those inside it. The rank
+    of interval i is the first rank of PREFIX plus i.
     """
 
     end: I64  # |99 40 20 98|   last point; the first one is the key of the operand
@@ -39,10 +39,7 @@ class Operands(NamedTuple):
 
 
 class PredicatePostings(NamedTuple):
-    """The postings of each predicate. A posting is an operator and an operand.
-
-    It is stored as a rank: the position in `operands`, which is sorted by operator, domain and operand.
-    """
+    """The postings of each predicate. A posting is an operator and an operand, stored as the rank of the operand."""
 
     start: I64  # |0|1|3|    postings of predicate p are rank[start[p]:start[p+1]]
     rank: I32  # |5|0 4|
@@ -71,7 +68,7 @@ class OpIndexIndex(NamedTuple):
     """Conjunctions by pivot, and the lists of their predicates."""
 
     lists: PredicateLists
-    pivot_start: I64  # |0|4|4|9|   conjunctions of pivot d are pivot_start[d]:pivot_start[d+1]; last those without one
+    pivot_start: I64  # |0|4|4|9|   conjunctions of pivot d are pivot_start[d]:pivot_start[d+1]; the last have no pivot
     conjunction_slot: I32  # |1|-6|-6|     -1 - slot for one of several
     need: I32  # |7|3|5|       initial value of the counter: postings of the conjunction that must be true
 
@@ -102,8 +99,8 @@ class OpIndexCNFIndex(NamedTuple):
 class TrueOperands(NamedTuple):
     """Scratch: the operands that the n entries of an event make true, as ranges of ranks.
 
-    Of each ordered operator, range i is that of entry i, and may be empty. Of PREFIX, an entry has a range for each
-    prefix of its value.
+    Each ordered operator has n ranges, one for each entry; a range may be empty. PREFIX has a range for each prefix of
+    the value of each entry.
     """
 
     start: I64  # |0|n|2n|3n|7n|    ranges of operator o are start[o]:start[o+1]
@@ -118,7 +115,7 @@ class ListRuns(NamedTuple):
 
     begin: I64
     end: I64
-    entry: I64  # the entry of the event that makes the run true
+    entry: I64  # the entry of the event that makes the run true; while runs are found, the number of its range
 
 
 @keeps("first_entry", "stamps", "effort")

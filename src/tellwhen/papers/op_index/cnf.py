@@ -1,14 +1,14 @@
 """`opindex-cnf`: `opindex` for conjunctions of clauses, with a bitmap instead of a counter (OpIndex, section 6.1).
 
-An expression is indexed in its conjunctive normal form. The domains of one clause are the pivots of the subscription:
-the clause with the fewest predicates, and among equals the one whose domains are the rarest together. The subscription
-is in the lists of each pivot. A true predicate clears the bit of its clause. A subscription matches when its bitmap is
-zero.
+An expression is indexed in its conjunctive normal form. The domains of one clause are the pivots of the subscription.
+This is the clause with the fewest predicates, and among equals the clause whose domains are together the rarest. The
+subscription is in the lists of each pivot. A true predicate clears the bit of its clause. A subscription matches when
+its bitmap is zero.
 
 Deviations: one true posting is enough for a clause, so a predicate has one posting for each of its intervals. An
 interval with two ends cannot be written as >= and <=, because either of them would clear the bit. If it is no prefix,
-its posting is in the list >= by its low end. Its high end is part of the operand, and is compared when the low end is
-reached.
+its posting is in the list of >= with its low end. Its high end is part of the operand: when >= is true, the high end is
+compared too.
 """
 
 from __future__ import annotations

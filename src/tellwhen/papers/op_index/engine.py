@@ -16,7 +16,7 @@ Deviations:
 - The number of segments grows with the length of the list, up to one for each domain, so that most segments need no
   search. The paper has 32.
 - Lists are built at once, by a counting sort. With `insertion=1` they have 32 segments, and are built by inserting one
-  subscription after the other, as in Algorithm 1. Either way, the ranks of the operands are known before.
+  subscription after the other, as in Algorithm 1. In both cases the operands are ranked before the lists are built.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class OpIndex(ConjunctionEngine):
             segments = np.zeros((segment_start[-1], 2), dtype=np.int64)
             fill_segments(placed, postings.operands.domain, segment_start, segments)
         if not self.has_segments:
-            segments[:, 1] = -1  # has all bits: every segment is searched
+            segments[:, 1] = -1  # all bits: no segment is skipped by its signature
         return PredicateLists(postings.operands, segment_start, segments, placed.rank, placed.owner), placed.owner
 
     def _index_reader(self, refiner: Refiner) -> Reader:

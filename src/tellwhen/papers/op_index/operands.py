@@ -23,10 +23,10 @@ class Prefixes(NamedTuple):
 
 
 def collect_prefixes(predicates: Predicates, is_string: NDArray[np.bool_]) -> Prefixes:
-    """Return the intervals that are prefixes: those of a single interval with two ends, on a domain of strings.
+    """Return the intervals that go into the trie: of predicates with a single interval, which has two ends, on strings.
 
     `STARTS WITH`, `ENDS WITH` and `LIKE` are such intervals, and so is BETWEEN for strings. A BETWEEN may cross
-    prefixes: then the later of the two is not in the trie.
+    another interval, which neither contains it nor is inside it: then the later of the two is left out.
     """
     low, high, intervals = predicates.low, predicates.high, np.diff(predicates.start)
     domain = np.repeat(predicates.domain, intervals).astype(np.int64)
@@ -39,14 +39,13 @@ def collect_prefixes(predicates: Predicates, is_string: NDArray[np.bool_]) -> Pr
     distinct = interval[is_new]
     parent, depth = link_parents(domain[distinct], low[distinct], high[distinct])
     is_nested = parent != CROSSES
-    number = np.cumsum(is_nested) - 1
-    node = np.cumsum(is_new) - 1
-    nodes = distinct[is_nested]
-    parent = parent[is_nested]
-    parent = np.where(parent < 0, -1, number[parent]).astype(np.int32)
-    chosen = is_nested[node]
+    node = np.cumsum(is_nested) - 1  # by distinct interval: its node in the trie, if it is nested
+    nodes, parent = distinct[is_nested], parent[is_nested]
+    parent = np.where(parent < 0, -1, node[parent]).astype(np.int32)
+    position = np.cumsum(is_new) - 1  # by interval: its position among the distinct ones
+    is_in_trie = is_nested[position]
     trie = PrefixTrie(high[nodes], parent, int(depth))
-    return Prefixes(interval[chosen], number[node[chosen]], domain[nodes], low[nodes], trie)
+    return Prefixes(interval[is_in_trie], node[position[is_in_trie]], domain[nodes], low[nodes], trie)
 
 
 def make_operands(ordered_start: I64, ordered_keys: I64, prefixes: Prefixes) -> Operands:

@@ -9,7 +9,7 @@ from tellwhen.relaxed.arrays import AND, LOAD, OPERATIONS, STORE
 
 @inline
 def run_part(index, part, truth, scratch):
-    """Return whether the code of a part accepts the true predicates. It uses the scratch's stack and registers."""
+    """Return whether a part is true, given the bits of the true predicates. Uses the scratch's stack and registers."""
     stack, registers, depth = scratch.stack, scratch.registers, 0
     for i in range(index.code_start[part], index.code_start[part + 1]):
         word = index.code[i]

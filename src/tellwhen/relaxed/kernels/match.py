@@ -119,6 +119,7 @@ def rank_relaxed(index, built_snapshot, snapshot, scratch, events, factor, best_
             owner = scratch.candidates[t]
             slot = np.int64(index.slot[owner])
             if slot < died.size and (snapshot.removed == 0 or died[slot] > snapshot.version):
-                count = offer(scores, slots, count, scratch.tally[TALLY_COLUMNS * owner + SUM] + 0.0, slot)
+                score = scratch.tally[TALLY_COLUMNS * owner + SUM] + 0.0  # turns -0.0 into 0.0
+                count = offer(scores, slots, count, score, slot)
         found[e] = count
         clear_true_predicates(scratch.satisfied.truth, scratch.satisfied.listed, true_count)

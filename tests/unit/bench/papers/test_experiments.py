@@ -67,7 +67,7 @@ def test_parameters_are_those_of_the_tables():
     found = work.dimensions, work.cardinality, work.size, work.event_size, work.range, work.equality
     assert found == (400, 48, 7, 15, 0.12, 0.3)
     assert (work.operators, work.match) == ("med", 0.01)
-    work = pstree.Generated()
+    work = pstree.DefaultBEGen()
     assert (work.cardinality, work.size, work.event_size, work.equality, work.skew) == (100, 5, 30, 0.2, 0)
     counts = {name: {point.count for point in EXPERIMENTS[name].points(1.0)} for name in WITH_POINTS}
     for number in (7, 8, 9):

@@ -5,7 +5,7 @@ import pytest
 from bench import point as process
 from bench.experiment import Point
 from bench.loading import encode_events, set_historical_events, store_subscriptions
-from bench.papers.pstree import INSERTING, _measure_building
+from bench.papers.pstree import INSERTION_OPINDEX, _measure_building
 from bench.papers.setting import measure_like_betree, measure_like_pstree
 
 from tellwhen.workloads import BEGen, QGrams
@@ -18,8 +18,8 @@ def calls(monkeypatch):
     """Calls of the measurement of a point, which measures nothing here."""
     found = []
 
-    def measure(point, engines, repeat, times_builds, historical_events=0):
-        assert times_builds
+    def measure(point, engines, repeat, needs_build_times, historical_events=0):
+        assert needs_build_times
         found.append((engines, repeat, historical_events))
         yield {"doing": "the workload", "engine": None}
         for name in engines:
@@ -61,9 +61,9 @@ def test_engines_without_inequality_are_left_out(calls):
 def test_only_figure_5b_has_the_opindex_in_order(calls):
     for variant, count in (("a: subscriptions", 1), ("b: dimensions", 2)):
         calls.clear()
-        rows = list(_measure_building(Point(variant, 1, BEGen(), 1_000), ["opindex", INSERTING], 3, True))
+        rows = list(_measure_building(Point(variant, 1, BEGen(), 1_000), ["opindex", INSERTION_OPINDEX], 3, True))
         assert len(calls[0][0]) == count
-        assert [m["row"]["engine"] for m in rows if "row" in m] == ["opindex", INSERTING]
+        assert [m["row"]["engine"] for m in rows if "row" in m] == ["opindex", INSERTION_OPINDEX]
 
 
 def test_ps_tree_has_historical_events(calls):

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 
 class Adjustment(Upkeep):
-    """Adjustment of a copy of the tree. The engine does not change the original before the work is done or useless."""
+    """Adjustment of a copy of the tree, which then replaces the original.
+
+    The original does not change while it is read. If subscriptions change meanwhile, the engine changes another copy,
+    and drops this adjustment: `finish` then returns False.
+    """
 
     def __init__(self, engine: BETree, tree: Tree, index: BETreeIndex) -> None:
         self._engine, self._original, self._matched = engine, tree, index

@@ -63,8 +63,8 @@ WINDOW = np.dtype(
         ("failed", np.int32),  # of the c-node: predicates tested for conjunctions of the subtree that did not match
         ("leaf_visits", np.int32),  # of the l-node: events that visited the c-node
         ("leaf_failed", np.int32),  # of the l-node: predicates tested for its conjunctions that did not match
-        ("loss", np.float32),  # of the c-node: missed visits per visit, in the last window; -1 before its end
-        ("leaf_loss", np.float32),  # of the l-node: failed tests per visit, in the last window; -1 before its end
+        ("loss", np.float32),  # of the c-node: missed visits per visit, in the last complete window; -1 if none
+        ("leaf_loss", np.float32),  # of the l-node: failed tests per visit, in the last complete window; -1 if none
     ]
 )
 """The current windows of a c-node and of its l-node (section 5), and their losses in the windows before."""
@@ -83,14 +83,14 @@ STATE = np.dtype(
     [
         ("max_cap", np.int64),  # conjunctions of an l-node before it overflows
         ("min_size", np.int64),  # minimum of conjunctions below a p-node
-        ("known", np.int64),  # predicates whose intervals the spaces were cut by
-        ("cnodes", np.int64),  # c-nodes in use or freed; behind them is room
+        ("known", np.int64),  # predicates whose intervals have cut the spaces: the first `known` ones
+        ("cnodes", np.int64),  # c-nodes in use or freed; the rows of `cnodes` behind them are unused
         ("pnodes", np.int64),  # p-nodes in use or freed
         ("freed_cnode", np.int64),  # the first freed one, -1 for none
         ("freed_pnode", np.int64),
         ("tabled", np.int64),  # elements of `table` that are not 0
         ("waiting", np.int64),  # c-nodes on `stack`
-        ("wanted", np.int64),  # p-nodes that a kernel last needed room for
+        ("wanted", np.int64),  # new p-nodes for which a kernel last asked for room
         ("events", np.int64),  # in the window of the root: events
         ("matches", np.int64),  # in the window of the root: conjunctions that matched
     ]
@@ -145,7 +145,7 @@ class TreeArrays(NamedTuple):
     nodes: Nodes
     conjunctions: TreeConjunctions
     bounds: Bounds
-    loss: F64  # |0|.25|0|  by domain: failed tests per visit and conjunction below the p-node measured last; 0 to 1
+    loss: F64  # |0|.25|0|  by domain: failed tests per visit and conjunction of the p-node measured last; at most 1
 
 
 DOMAIN, LOW, HIGH, MIDDLE, LEFT, RIGHT, WORDS, DIRECTORY, NODE_COLUMNS = range(9)

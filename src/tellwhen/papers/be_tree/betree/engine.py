@@ -52,10 +52,10 @@ CAPACITIES = ((0.01, 5), (0.1, 20), (1.0, 160))
 """Pairs (upper limit of the share of matches, max_cap), as Table 4 has them."""
 
 DEFAULT_CAPACITY = 20
-"""max_cap while no events are known."""
+"""max_cap of a tree for which no events are known."""
 
 ROOT_WINDOW_MIN = 1_000
-"""Without changes, adjust a tree after at least 1,000 events."""
+"""If no subscription changes, adjust a tree after 1,000 events, or after more for a large tree."""
 
 SAMPLE_EVENTS_MAX = 64
 """Estimate the share of matches from at most 64 typical events."""
@@ -91,14 +91,14 @@ class BETree(ConjunctionEngine):
     _tree: Tree
 
     def __init__(self, source: Source, **options: int) -> None:
-        self.recycled = 0  # conjunctions that were inserted again to adjust the tree, ever
-        self._adjustment: Adjustment | None = None  # reads the tree, which must not change meanwhile
+        self.recycled = 0  # conjunctions that were inserted again to adjust trees, in the life of the engine
+        self._adjustment: Adjustment | None = None  # reads `_tree`: change only a copy of the tree while it is set
         super().__init__(source, **options)
 
     def _build(self) -> None:
         capacity, typical = self.option["max_cap"] or DEFAULT_CAPACITY, self.source.typical()
         if hasattr(self, "_tree"):
-            capacity = self._tree.max_cap  # perhaps as events have tuned it
+            capacity = self._tree.max_cap  # `adjust` may have changed it
         self._grow_tree(capacity)
         if not self.option["max_cap"] and len(self) and len(typical.weight):
             suggested = suggest_capacity(self._estimate_share_of_matches(typical))
@@ -117,8 +117,10 @@ class BETree(ConjunctionEngine):
         """Return the share of the subscriptions that a typical event matches."""
         events, weight = typical.events, typical.weight
         if len(weight) > SAMPLE_EVENTS_MAX:  # systematic sampling: events at equal distances of weight
-            upto = np.cumsum(weight)
-            drawn = np.searchsorted(upto, upto[-1] * (np.arange(SAMPLE_EVENTS_MAX) + 0.5) / SAMPLE_EVENTS_MAX)
+            weight_sums = np.cumsum(weight)
+            drawn = np.searchsorted(
+                weight_sums, weight_sums[-1] * (np.arange(SAMPLE_EVENTS_MAX) + 0.5) / SAMPLE_EVENTS_MAX
+            )
             events, weight = select_events(events, drawn), np.ones(SAMPLE_EVENTS_MAX)
         matches = np.diff(self.reader().match(events).start)
         return float(np.average(matches, weights=weight)) / len(self)
@@ -160,8 +162,8 @@ class BETree(ConjunctionEngine):
         return max(self.root_window_min, len(tree) * self.option["window"] // 100)
 
     def is_due(self) -> bool:
-        tree, counted = self._tree, int(self._index.counts[0, VISITS])
-        return tree.events + counted >= self._get_root_window(tree) and len(tree) > 0
+        tree, uncollected_events = self._tree, int(self._index.counts[0, VISITS])
+        return tree.events + uncollected_events >= self._get_root_window(tree) and len(tree) > 0
 
     def upkeep(self) -> Upkeep | None:
         self._adjustment = Adjustment(self, self._tree, self._index) if self.is_due() else None

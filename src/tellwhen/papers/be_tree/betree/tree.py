@@ -139,11 +139,11 @@ class Tree:
             fill_root(self.nodes, self.conjunctions, numbers)
             done = len(numbers)
         marks = DomainMarks(*(np.zeros(snapshot.domains, dtype=np.int32) for _ in range(2)))
-        others = self.conjunctions, self._make_predicates(snapshot), marks, numbers
-        done = insert_conjunctions(self.nodes, *others, done)
+        arguments = self.conjunctions, self._make_predicates(snapshot), marks, numbers
+        done = insert_conjunctions(self.nodes, *arguments, done)
         while done < len(numbers) or self.nodes.state["waiting"][0]:
             self._make_room()
-            done = insert_conjunctions(self.nodes, *others, done)
+            done = insert_conjunctions(self.nodes, *arguments, done)
 
     def _make_room(self) -> None:
         """Make the arrays of the nodes longer, so that there is room for the nodes that the kernel needs."""
@@ -164,10 +164,10 @@ class Tree:
 
     def _add_predicates(self, snapshot: Snapshot, rank: I32 | None = None) -> None:
         """Find the bounds of the predicates that are new in the snapshot. Without `rank` they rank last."""
-        fresh = snapshot.domains + 1 - len(self.cut_start)
-        if fresh > 0:  # new domains have no cuts, and one space
-            self.cut_start = np.append(self.cut_start, np.full(fresh, self.cut_start[-1]))
-            self.loss = np.append(self.loss, np.zeros(fresh))
+        new_domains = snapshot.domains + 1 - len(self.cut_start)
+        if new_domains > 0:  # they have no cuts, and one space each
+            self.cut_start = np.append(self.cut_start, np.full(new_domains, self.cut_start[-1]))
+            self.loss = np.append(self.loss, np.zeros(new_domains))
         first, count = self._bounds.low.count, len(snapshot.predicates.domain)
         if count > first:
             room = Bounds(*(array.reserve(count - first) for array in self._bounds))
@@ -192,7 +192,7 @@ class Tree:
         Returns the conjunctions of these p-nodes; the caller inserts them again. Dissolving a p-node may leave too few
         conjunctions for the p-node above.
         """
-        stranded = [numbers[:0]]
+        dissolved = [numbers[:0]]
         while len(numbers):
             conjunctions = self.conjunctions
             touched = np.empty(len(numbers), dtype=np.int32)
@@ -200,10 +200,10 @@ class Tree:
             count = take_out_conjunctions(self.nodes, conjunctions, by_node, touched)
             merge_nodes(self.nodes, conjunctions, touched[:count])
             pnodes = self.nodes.pnodes[: self.nodes.state["pnodes"][0]]
-            few = (pnodes["parent"] >= 0) & (self.nodes.cnodes["size"][pnodes["top"]] < self.min_size)
-            numbers = self._list_below(pnodes["top"][few])
-            stranded.append(numbers)
-        return np.concatenate(stranded)
+            is_too_small = (pnodes["parent"] >= 0) & (self.nodes.cnodes["size"][pnodes["top"]] < self.min_size)
+            numbers = self._list_below(pnodes["top"][is_too_small])
+            dissolved.append(numbers)
+        return np.concatenate(dissolved)
 
     def _list_below(self, tops: I32) -> I32:
         """Return the conjunctions in the subtrees of c-nodes, ascending."""
@@ -221,7 +221,7 @@ class Tree:
 
     @property
     def events(self) -> int:
-        """Events in the window of the root, without those that `add_counts` does not know yet."""
+        """Number of events in the window of the root that `add_counts` has added."""
         return int(self.nodes.state["events"][0])
 
     def close_root_window(self) -> float:

@@ -33,7 +33,7 @@ class Gryphon(ConjunctionEngine):
     """Engine that follows all branches which an event satisfies."""
 
     name = "gryphon"
-    summary = "a tree of tests, attribute by attribute, with don't-care branches (Gryphon)"
+    summary = "a tree of tests, attribute by attribute (Gryphon)"
     predicates_max = 1 << 12
     index_kind = GryphonIndex
 

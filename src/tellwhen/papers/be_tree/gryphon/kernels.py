@@ -17,8 +17,8 @@ from tellwhen.kernels.prefetch import prefetch
 from tellwhen.kernels.search import find_first_at_least
 from tellwhen.papers.be_tree.gryphon.arrays import GryphonIndex, GryphonScratch
 
-AHEAD = 4
-"""Prefetch what a node leads to when 4 other nodes are visited before it."""
+PREFETCH_DISTANCE = 4
+"""Prefetch tails 4 visits before they are tested, and the rows that lead to them 8 visits before."""
 
 
 @kernel
@@ -111,12 +111,12 @@ def is_tail_true(index, conjunction, first_entry, events, end):
 @inline
 def prefetch_rows(index, stack, depth):
     """Start to load the rows of nodes that are visited soon, from below the top of the stack."""
-    if depth > 2 * AHEAD:
-        node = stack[depth - 2 * AHEAD]
+    if depth > 2 * PREFETCH_DISTANCE:
+        node = stack[depth - 2 * PREFETCH_DISTANCE]
         prefetch(index.groups, 3 * index.nodes[node, 0])
         prefetch(index.slots, 2 * index.nodes[node, 1])
-    if depth > AHEAD:
-        conjunction = index.nodes[stack[depth - AHEAD], 1]
+    if depth > PREFETCH_DISTANCE:
+        conjunction = index.nodes[stack[depth - PREFETCH_DISTANCE], 1]
         prefetch(index.tails, 3 * index.slots[conjunction, 1])
 
 

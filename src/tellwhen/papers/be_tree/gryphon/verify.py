@@ -24,7 +24,8 @@ def check_index(index: GryphonIndex, predicates: Predicates, conjunctions: Conju
     """Raise AssertionError at the first difference between the tree and its conjunctions."""
     tests = [_read_test(predicates, p) for p in conjunctions.predicate.tolist()]
     by_conjunction = [tests[begin:end] for begin, end in pairwise(conjunctions.start.tolist())]
-    expected = Counter((slot, *sorted(of)) for slot, of in zip(conjunctions.slot.tolist(), by_conjunction, strict=True))
+    slots = conjunctions.slot.tolist()
+    expected = Counter((slot, *sorted(members)) for slot, members in zip(slots, by_conjunction, strict=True))
     counts = np.bincount([test.domain for test in tests], minlength=domains)
     actual: Counter[Any] = Counter()
     for slot, path, tail in _read_conjunctions(index):

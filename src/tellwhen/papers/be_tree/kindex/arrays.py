@@ -10,8 +10,8 @@ from tellwhen.kernels.arrays import I32, I64, U8, keeps
 class KIndexIndex(NamedTuple):
     """Conjunctions by size, in a posting list for every space of every domain.
 
-    A domain is cut where an interval begins, and behind the end of an interval: no predicate tells two values of one
-    space apart. The last list has all conjunctions of size 0, which match unless a predicate excludes them.
+    A domain is cut where an interval begins, and behind the end of an interval: each predicate has one result for
+    all values of a space. The last list has all conjunctions of size 0, which match unless a predicate excludes them.
     """
 
     size_start: I64  # |0|2|9|         conjunctions of size n are size_start[n]:size_start[n+1]
@@ -20,9 +20,10 @@ class KIndexIndex(NamedTuple):
     cuts: I64  # space k of domain d begins at cut k - 1 and ends before cut k; its number is cut_start[d] + d + k
     list_start: I64  # |0|4|4|9|       list of space s is postings[list_start[s]:list_start[s+1]]
     postings: I32  # ascending: 2 * conjunction + 1, or 2 * conjunction where it excludes the space
-    excluded_start: I64  # |0|0|2|   inequalities of conjunction c that its lists only exclude are on the domains
-    excluded_domain: I32  # |1|2|      excluded_domain[excluded_start[c]:excluded_start[c+1]], which an event must have
-    unindexed: I32  # slots with a predicate over too many spaces, which every event tests
+    # An event matches conjunction c only if it has the domains excluded_domain[excluded_start[c]:excluded_start[c+1]].
+    excluded_start: I64  # |0|0|2|
+    excluded_domain: I32  # |1|2|      domains of inequalities whose excluded spaces are in the lists
+    unindexed: I32  # slots with a predicate over too many spaces; they are tested on every event
 
 
 class Coverage(NamedTuple):

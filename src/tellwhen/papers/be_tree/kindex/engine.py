@@ -6,11 +6,11 @@ if the conjunction is in k of the lists of the event's values.
 Deviations:
 
 - Ranges are enumerated by the *spaces* between the constants in use, not by values, of which there may be infinitely
-  many. A predicate over more than `spaces_max` spaces is not enumerated: every event tests its subscription.
+  many. A predicate over more than `spaces_max` spaces is not enumerated: its subscription is tested on every event.
 - Inequality is strong: `a <> 3` is true only of an event that carries `a`. `kindex` enumerates it like a range. The
   paper's lists have the value 3 with a mark that excludes the conjunction, and so mean the weak inequality, which is
-  also true without `a`. `kindex-weak` has these lists, and tests in the end whether a conjunction that they find has
-  all its attributes.
+  also true without `a`. `kindex-weak` has these lists, and finally tests for each conjunction found whether the event
+  carries all its attributes.
 - The lists are for single values, and several predicates on one attribute are one posting. So an event with several
   values, or with an interval, is tested on every subscription.
 """
@@ -56,7 +56,7 @@ class KIndex(ConjunctionEngine):
         cut = cut_spaces(predicates, np.unique(predicate), snapshot.domains)
         is_wide = count_spaces(cut, predicates) > self.spaces_max
         conjunction = np.repeat(np.arange(len(slot)), np.diff(start))
-        # With one conjunction of a slot, all of them are left out: else the slot would be found twice.
+        # If one conjunction of a slot is wide, all of the slot are left out: otherwise the slot would be found twice.
         slots = np.where(slot < 0, -1 - slot, slot)
         is_left_out = np.isin(slots, slots[conjunction[is_wide[predicate]]])
         size = _count_domains(conjunction, predicate, predicates.domain, excluded, len(slot))
@@ -83,7 +83,7 @@ class KIndex(ConjunctionEngine):
         )
 
     def _find_excluded(self, predicates: Predicates) -> np.ndarray:
-        """Return by predicate whether the lists have the spaces that it excludes: whether it is an inequality.
+        """Return by predicate whether the lists have the spaces that it excludes: in `kindex-weak`, for inequalities.
 
         An inequality has several intervals, the first from LOWEST and the last to HIGHEST.
         """

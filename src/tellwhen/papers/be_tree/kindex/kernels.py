@@ -4,8 +4,8 @@ Each space of a domain has a list of the conjunctions with a predicate that cove
 numbered by size, so those of one size are one part of every list. An event matches a conjunction of size k that is in k
 of the lists of its values. All lists are walked together, and conjunctions that cannot be in k of them are skipped.
 
-The walk is the conjunction algorithm of Whang and others. It goes from small sizes to large ones, the paper's from
-large to small, because a cursor then passes from one size to the next by an ordinary skip.
+The walk is the conjunction algorithm of Whang and others. Theirs goes from large sizes to small ones. Ours goes from
+small sizes to large ones, because a cursor then passes from one size to the next by an ordinary skip.
 """
 
 from __future__ import annotations
@@ -71,9 +71,10 @@ def is_accepted_by_rest(coverage, code, j, end, space):
 
 @inline
 def add_postings(conjunctions, c, is_accepting, coverage, lists, is_placing):
-    """Count the postings of conjunction c, either those that accept or those that exclude; or place these postings.
+    """Count or place the postings of conjunction c: those that accept if `is_accepting`, or else those that exclude.
 
-    lists.start is shifted by one: start[s + 1] is the count of space s, and then the place of its next posting.
+    lists.start is shifted by one. While postings are counted, start[s + 1] is the count of space s; while they are
+    placed, it is the position of the next posting of space s.
     """
     code, begin, end = conjunctions.predicate, conjunctions.start[c], conjunctions.start[c + 1]
     for j in range(begin, end):

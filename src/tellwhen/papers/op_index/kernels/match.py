@@ -35,17 +35,17 @@ from tellwhen.papers.op_index.kernels.trie import append_range, append_true_pref
 
 @inline
 def locate_operands(operands, domains, events, event, located):
-    """Find the operands that an event makes true; returns how many entries the most frequent domain has.
+    """Find the operands that an event makes true, as ranges of ranks; returns how many entries one domain has at most.
 
-    This is the interface of an operator (section 6.2): it knows which operands a value makes true, as ranges of ranks.
+    This is all that matching has to know about an operator: which operands a value makes true (section 6.2).
     """
     first, last = events.start[event], events.start[event + 1]
     size = last - first
-    most = same = 0
+    entries_max = domain_entries = 0
     for i in range(size):
         domain = events.domain[first + i]
-        same = same + 1 if i and events.domain[first + i - 1] == domain else 1
-        most = max(most, same)
+        domain_entries = domain_entries + 1 if i and events.domain[first + i - 1] == domain else 1
+        entries_max = max(entries_max, domain_entries)
         is_known = domain < domains
         located.domain_fraction[i] = compute_domain_fraction(domain, domains) if is_known else 0
         for operator in range(ORDERED_OPERATORS):
@@ -66,7 +66,7 @@ def locate_operands(operands, domains, events, event, located):
             if events.domain[entry] < domains:
                 count = append_true_prefixes(operands, domains, events, entry, located, count)
     located.start[OPERATORS] = count
-    return most
+    return entries_max
 
 
 @inline
@@ -90,7 +90,7 @@ def gallop_to_rank(ranks, start, end, rank):
 
 @inline
 def add_run(runs, count, begin, end, entry, is_true):
-    """Add a run if it is true; returns the new count. There is no branch, which would often be mispredicted."""
+    """Add a run if it is true; returns the new count. A branch here would often be mispredicted, so there is none."""
     runs.begin[count], runs.end[count], runs.entry[count] = begin, end, entry
     return count + is_true
 
@@ -120,7 +120,8 @@ def add_runs_of_list(lists, operator, begin, end, events, event, scratch, count)
 def add_runs_of_event(lists, operator, first_segment, segment_count, events, event, scratch, count):
     """Add the runs of a long list: look up each range of true operands in its segment.
 
-    All segments are chosen without branches before any is searched, so that the processor waits for many at once.
+    First all segments whose signatures have the bit of a range are listed as runs, without branches, so that the
+    processor loads many of them at the same time. Then they are searched.
     """
     located, runs, ranks, segments = scratch.located, scratch.runs, lists.ranks, lists.segments
     first = events.start[event]
@@ -144,7 +145,7 @@ def add_runs_of_event(lists, operator, first_segment, segment_count, events, eve
 
 
 @inline
-def find_runs(lists, pivot, domains, repeats, events, event, scratch):
+def find_runs(lists, pivot, domains, domain_entries_max, events, event, scratch):
     """Find the runs in the lists of a pivot that the event makes true; returns how many."""
     located, count = scratch.located, 0
     for operator in range(OPERATORS):
@@ -155,7 +156,7 @@ def find_runs(lists, pivot, domains, repeats, events, event, scratch):
         segment_count = lists.segment_start[operator * domains + pivot + 1] - first_segment - 1
         if segment_count > 0:
             begin, end = lists.segments[first_segment, 0], lists.segments[first_segment + segment_count, 0]
-            if (end - begin) * repeats < ranges:
+            if (end - begin) * domain_entries_max < ranges:
                 count = add_runs_of_list(lists, operator, begin, end, events, event, scratch, count)
             else:
                 count = add_runs_of_event(lists, operator, first_segment, segment_count, events, event, scratch, count)
@@ -166,7 +167,7 @@ def find_runs(lists, pivot, domains, repeats, events, event, scratch):
 
 
 POSTINGS_PER_RESET = 16
-"""If the true postings are fewer than a sixteenth of the conjunctions, only the counters behind postings are set."""
+"""If true postings are fewer than 1/16 of the pivot's conjunctions, set only the counters that they count down."""
 
 
 @inline
@@ -185,7 +186,7 @@ def list_zero_conjunctions(remaining, done, size):
 
 @inline
 def count_true_postings(runs, count):
-    """Return the postings in the runs."""
+    """Return the number of postings in the runs."""
     postings = 0
     for k in range(count):
         postings += runs.end[k] - runs.begin[k]
@@ -238,14 +239,14 @@ def match_by_pivot(index, initial, snapshot, scratch, events, out, event, apply_
         advance_clock(scratch.stamps)
         for conjunction in range(pivot_start[domains], slots.size):
             written = emit(slots[conjunction], snapshot, scratch.stamps, out, written)
-        repeats = locate_operands(lists.operands, domains, events, e, scratch.located)
+        domain_entries_max = locate_operands(lists.operands, domains, events, e, scratch.located)
         open_event(events, e, first_entry)
         for j in range(events.start[e], events.start[e + 1]):
             pivot = events.domain[j]
             if pivot >= domains or first_entry[pivot] != j + 1:
                 continue
             first, size = pivot_start[pivot], pivot_start[pivot + 1] - pivot_start[pivot]
-            runs = find_runs(lists, pivot, domains, repeats, events, e, scratch)
+            runs = find_runs(lists, pivot, domains, domain_entries_max, events, e, scratch)
             if runs == 0:
                 continue
             is_sparse = count_true_postings(scratch.runs, runs) * POSTINGS_PER_RESET < size

@@ -198,9 +198,9 @@ def reserve_value(tree, key):
 
 @inline
 def split_at(tree, point, side):
-    """Split the space of a point below the point if `side` is L, or above it if it is G, unless they are apart already.
+    """Make a border between spaces directly below a point if `side` is L, or directly above it if `side` is G.
 
-    Returns the row of the value. The paper calls this PartitionLeafNode.
+    There may be one already. Returns the row of the value. The paper calls this PartitionLeafNode.
     """
     key = make_key(tree, point)
     value = reserve_value(tree, key)
@@ -208,13 +208,13 @@ def split_at(tree, point, side):
     if leaf != (below if side == L else above):
         return value
     fresh = copy_leaf(tree, leaf)
-    if below == above:  # the fresh leaf node is the upper part: only the value above has a link that changes
+    if below == above:  # the value has no other border: the fresh leaf node is the upper part, up to the next value
         tree.values[value, G] = fresh
         if side == L:
             tree.values[value, E] = fresh
         move_upper_links(tree, find_next_value(tree, key), below, fresh)
         tree.leaves[fresh, NEXT] = tree.leaves[below, NEXT]
-    else:  # it is the space of the point alone
+    else:  # the value has the other border: the fresh leaf node is the space of the point alone
         tree.values[value, E] = fresh
         tree.leaves[fresh, NEXT] = above
     tree.leaves[below, NEXT] = fresh
@@ -222,9 +222,9 @@ def split_at(tree, point, side):
 
 
 @inline
-def move_upper_links(tree, value, before, leaf):
-    """Link the value above a space to another leaf node."""
-    if tree.values[value, E] == before:
+def move_upper_links(tree, value, old_leaf, leaf):
+    """Link the value above a space to `leaf`, the new leaf node of the space."""
+    if tree.values[value, E] == old_leaf:
         tree.values[value, E] = leaf
     tree.values[value, L] = leaf
 
@@ -247,7 +247,7 @@ def count_leaves(tree, first, last):
 
 @inline
 def has_room(tree, low, high):
-    """Return whether there are rows to split the spaces of the ends of an interval; store how many that needs."""
+    """Return whether there are spare rows to split the spaces at both ends of an interval; store the number needed."""
     spare = tree.spare
     spare[NODES, NEED], spare[VALUES, NEED], spare[LEAVES, NEED] = 2 * tree.shift.size, 2, 2
     spare[CELLS, NEED] = tree.leaves[find_leaf(tree, low), COVERS] + tree.leaves[find_leaf(tree, high), COVERS]
@@ -259,7 +259,10 @@ def has_room(tree, low, high):
 
 @kernel
 def insert_intervals(tree, low, high, number, done):
-    """Insert the intervals from `done` on (InsertPredicate, Algorithm 1); return the first that lacks rows."""
+    """Insert the intervals from `done` on (InsertPredicate, Algorithm 1).
+
+    Return the first interval for which there are too few spare rows, or the number of intervals.
+    """
     tree = borrow(tree, ElementTreeArrays)
     least, greatest = find_least_and_greatest(tree)
     for i in range(done, low.size):
@@ -287,7 +290,10 @@ def insert_intervals(tree, low, high, number, done):
 
 @inline
 def merge_at(tree, point, side):
-    """Merge the spaces on one side of a value; drop the value if its other side is not a border either."""
+    """Remove the border below a value if `side` is L, or above it if `side` is G, and merge the spaces there.
+
+    Drop the value if it has no other border.
+    """
     key = make_key(tree, point)
     value = find_value(tree, key)
     below, leaf, above = tree.values[value, L], tree.values[value, E], tree.values[value, G]

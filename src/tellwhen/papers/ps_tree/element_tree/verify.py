@@ -20,18 +20,19 @@ def check_element_tree(tree: ElementTree, intervals: Sequence[tuple[int, int, in
     assert len(set(rows.values())) == len(rows), "a row of `values` is used twice"
 
     leaves = tree.list_leaves()
-    before, used, places = leaves[0], 1, [-2 * half]  # value v is at 2v: a space may lie between v and v + 1
+    # By leaf node, a place in its space: 2v for value v, and 2v + 1 between v and v + 1.
+    before, visited, places = leaves[0], 1, [-2 * half]
     for value in sorted(rows):
-        below, leaf, above, begun, ended = arrays.values[rows[value]].tolist()
-        assert (begun, ended) == (begins[value], ends[value]), f"{value} has wrong counts of begins and ends"
+        below, leaf, above, begin_count, end_count = arrays.values[rows[value]].tolist()
+        assert (begin_count, end_count) == (begins[value], ends[value]), f"{value} has wrong counts of begins and ends"
         assert below == before, f"link l of {value} is not the leaf node before it"
-        for is_border, other, place in ((begun > 0, leaf, 2 * value), (ended > 0, above, 2 * value + 1)):
+        for is_border, other, place in ((begin_count > 0, leaf, 2 * value), (end_count > 0, above, 2 * value + 1)):
             assert (other != before) == is_border, f"a border at {value} is missing, or there is none"
             if is_border:
-                assert leaves[used : used + 1] == [other], f"a leaf node at {value} is not the next one"
-                before, used = other, used + 1
+                assert leaves[visited : visited + 1] == [other], f"a leaf node at {value} is not the next one"
+                before, visited = other, visited + 1
                 places.append(place)
-    assert used == len(leaves), "there are leaf nodes between which no interval begins or ends"
+    assert visited == len(leaves), "there are leaf nodes between which no interval begins or ends"
     assert arrays.values[0, L] == before, "link l of the root is not the last leaf node"
     for leaf, place in zip(leaves, places, strict=True):
         expected = sorted(number for low, high, number in intervals if 2 * low <= place <= 2 * high)

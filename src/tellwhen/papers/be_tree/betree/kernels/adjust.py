@@ -22,10 +22,10 @@ COUNT_MAX = (1 << 30) - 1
 
 
 class NodeMarks(NamedTuple):
-    """Marks of nodes, by c-node."""
+    """Marks by c-node: of the c-node, and of its l-node."""
 
-    cnode: NDArray[np.bool_]  # the c-node with all nodes below
-    lnode: NDArray[np.bool_]  # its l-node alone
+    cnode: NDArray[np.bool_]  # about the c-node with all nodes below
+    lnode: NDArray[np.bool_]  # about its l-node alone
 
 
 @inline
@@ -138,8 +138,8 @@ def mark_useless_nodes(nodes, threshold, is_over, useless):
 
 
 @inline
-def would_move(nodes, conjunctions, predicates, conjunction):
-    """Return whether inserting a conjunction again would lead it below another p-node."""
+def has_better_pnode(nodes, conjunctions, predicates, conjunction):
+    """Return whether another p-node attracts a conjunction more than a p-node of its path, so that it would move."""
     c = np.int64(conjunctions.node[conjunction])
     while nodes.cnodes[c].pnode >= 0:
         p = nodes.cnodes[c].pnode
@@ -152,6 +152,6 @@ def would_move(nodes, conjunctions, predicates, conjunction):
 
 @kernel
 def find_movable(nodes, conjunctions, predicates, numbers, is_movable):
-    """Fill `is_movable`: whether inserting the conjunctions `numbers` again would lead each below another p-node."""
+    """Fill `is_movable`: whether each of the conjunctions `numbers`, inserted again, would go below another p-node."""
     for k in range(numbers.size):
-        is_movable[k] = would_move(nodes, conjunctions, predicates, np.int64(numbers[k]))
+        is_movable[k] = has_better_pnode(nodes, conjunctions, predicates, np.int64(numbers[k]))

@@ -14,6 +14,9 @@ from tellwhen.papers.be_tree.betree.kernels.nodes import get_predicate_on
 SORTED_PREDICATES_MAX = 64
 """Sort at most 64 predicates of a conjunction by rank: insertion sort takes quadratic time."""
 
+PATH_LENGTH_MAX = 256
+"""Limit of the attributes on a path: a conjunction has a predicate on each of them, and at most 255 predicates."""
+
 
 class MinimalIntervals(NamedTuple):
     """The smallest intervals of spaces that enclose the conjunctions of buckets, by c-node."""
@@ -73,12 +76,12 @@ def enclose(intervals, c, low, high):
 
 @kernel
 def find_minimal_intervals(nodes, conjunctions, predicates, order, intervals):
-    """Find the minimal intervals of the buckets of all c-nodes `order`, which lists each before the nodes below it.
+    """Find the minimal intervals of all buckets.
 
-    `intervals` has empty intervals at first.
+    `order` lists all c-nodes, each before the nodes below it. `intervals` is filled; at first its intervals are empty.
     """
     bounds = predicates.bounds
-    path = np.empty(256, dtype=np.int32)
+    path = np.empty(PATH_LENGTH_MAX, dtype=np.int32)
     for c in order[::-1]:
         depth = find_path(nodes, c, path)
         conjunction = nodes.cnodes[c].first
@@ -113,7 +116,7 @@ def is_subsumed(nodes, predicates, intervals, p, path, depth):
 def write_words(nodes, conjunctions, predicates, intervals, order, output):
     """Write the conjunctions of the c-nodes `order` to `output`, a WordsOutput, without subsumed predicates."""
     rank, words = predicates.bounds.rank, output.words
-    path = np.empty(256, dtype=np.int32)
+    path = np.empty(PATH_LENGTH_MAX, dtype=np.int32)
     written = 0
     for n in range(order.size):
         output.begin[n] = written

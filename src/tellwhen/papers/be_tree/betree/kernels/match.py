@@ -150,8 +150,8 @@ def find_nodes(index, events, event, first_entry, spaces, queue, leaf):
 
 
 @inline
-def count_matches_at_most(index, leaf, leaves):
-    """Return an upper limit of the matches in the leaves: a conjunction has at least two words."""
+def compute_matches_max(index, leaf, leaves):
+    """Return an upper limit for the number of matches in the leaves: a conjunction has at least two words."""
     words = 0
     for k in range(leaves):
         words += index.nodes[leaf[k] + 1, WORDS] - index.nodes[leaf[k], WORDS]
@@ -226,7 +226,7 @@ def match_tree(index, snapshot, scratch, events, out, event):
         open_event(events, e, first_entry)
         visited, leaves = find_nodes(index, events, e, first_entry, spaces, queue, leaf)
         close_event(events, e, first_entry)
-        if count_matches_at_most(index, leaf, leaves) > out.slot.size - written:
+        if compute_matches_max(index, leaf, leaves) > out.slot.size - written:
             return e
         satisfied = find_true_predicates(index.stabbing, events, e, scratch.runs, scratch.truth, scratch.satisfied)
         advance_clock(scratch.stamps)

@@ -141,7 +141,7 @@ def partition_leaf(nodes, conjunctions, predicates, marks, c):
     while left > node.capacity:
         best = find_best_group(nodes, predicates, groups, count)
         if best < 0:
-            # The l-node is extended by half: with less, conjunctions that nothing divides would be grouped too often.
+            # The l-node gets half as much room again. With less room, it would overflow, and be grouped, too often.
             needed = left + left // 2
             break
         domain = groups.domain[best]
