@@ -103,7 +103,7 @@ class TrueOperands(NamedTuple):
     """Scratch: the operands that the n entries of an event make true, as ranges of ranks.
 
     Of each ordered operator, range i is that of entry i, and may be empty. Of PREFIX, an entry has a range for each
-    prefix of its value.
+    prefix of its value; an interval of strings has one more, for the prefixes that begin inside it.
     """
 
     start: I64  # |0|n|2n|3n|7n|    ranges of operator o are start[o]:start[o+1]
