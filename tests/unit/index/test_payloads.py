@@ -322,7 +322,7 @@ def test_payload_expressions_while_subscriptions_are_added():
 
 
 def test_expressions_see_the_payloads_as_they_are():
-    """1 equals 1.0, but is another text; None hides a member of the same name. The order of payloads does not matter."""
+    """1 equals 1.0, but is another text; None hides a member of the same name. The order of payloads has no effect."""
     payloads = [{"a": 1}, {"a": 1.0}, {"a": 0}, {"a": 0.0}, {"a": -0.0}, {"a": None, "o.x": None, "o": {"x": 1}}, {}]
     conditions = ["CAST(a AS STRING) = '1'", "a || '' = '1.0'", "CAST(a AS STRING) <> '0'", "a = 1", "o.x = 1"]
     for rows in (payloads, payloads[::-1]):
