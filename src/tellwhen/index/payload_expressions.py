@@ -14,7 +14,7 @@ from tellwhen.kernels.arrays import I32
 from tellwhen.language.ast import Expr
 
 ABSENT = 0
-"""The number of None: the payload lacks the key, or has null there."""
+"""The number for payloads that lack the key. None has a number of its own: it may hide a member of the same name."""
 
 
 class ExpressionFilter:

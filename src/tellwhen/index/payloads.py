@@ -181,15 +181,20 @@ class _Column:
     def __init__(self) -> None:
         self.numbers = Growing(np.int32)
         self.values: list[Any] = [None]
-        self.number_by_key = {_make_key(None): ABSENT}
+        self.number_by_text: dict[tuple[type, str], int] = {}
+        self.numbers_by_key: dict[Any, list[int]] = {_make_key(None): [ABSENT]}
 
     def intern(self, value: Any) -> int:
-        """Return the number of a value; give a new value the next number."""
-        key = _make_key(value)
-        number = self.number_by_key.get(key)
+        """Return the number of a value; give a new value the next number.
+
+        1 and 1.0 are equal, but have different texts, which an expression may compare: each has its own number.
+        """
+        text = type(value), value if isinstance(value, str) else json.dumps(value)
+        number = self.number_by_text.get(text)
         if number is None:
-            number = self.number_by_key[key] = len(self.values)
+            number = self.number_by_text[text] = len(self.values)
             self.values.append(value)
+            self.numbers_by_key.setdefault(_make_key(value), []).append(number)
         return number
 
 
@@ -233,7 +238,8 @@ class PayloadColumns:
                     text = self._payloads.get_text(slot)
                     number = number_by_text.get(text)
                     if number is None:
-                        number = number_by_text[text] = column.intern(json.loads(text).get(name))
+                        payload = json.loads(text)
+                        number = number_by_text[text] = column.intern(payload[name]) if name in payload else ABSENT
                     numbers[slot - first] = number
                 column.numbers.extend(numbers)
             return column
@@ -265,7 +271,7 @@ class PayloadColumns:
                 accepted = [ABSENT] if None in values else []
                 tests.append((np.zeros(slot_count, dtype=np.int32), np.array(accepted, np.int32)))
                 continue
-            numbers = [number for value in values if (number := column.number_by_key.get(_make_key(value))) is not None]
+            numbers = [number for value in values for number in column.numbers_by_key.get(_make_key(value), [])]
             if values and not numbers:
                 self._warn_once(name, f" = {abbreviate(values[0])}", column.values[-1])
             tests.append((column.numbers.data, np.array(numbers, dtype=np.int32)))

@@ -67,8 +67,23 @@ def _check_weights(weights: Any) -> Any:
 
 
 Weights = Annotated[dict[str, Finite], BeforeValidator(_check_weights)]
+
+
+def _check_where(where: Any) -> Any:
+    """Raise an error for anything but text and an object; pydantic would describe both kinds."""
+    if where is not None and not isinstance(where, str | dict):
+        raise PydanticCustomError(
+            "where", "it must be an expression as text or an object, not {value}", {"value": abbreviate(where)}
+        )
+    if isinstance(where, str) and len(where) > TEXT_CHARACTERS_MAX:
+        context = {"most": f"{TEXT_CHARACTERS_MAX:,}", "count": f"{len(where):,}"}
+        raise PydanticCustomError("length", "an expression has at most {most} characters here, not {count}", context)
+    return where
+
+
 Where = Annotated[
     dict[str, Any] | Annotated[StrictStr, Field(max_length=TEXT_CHARACTERS_MAX)] | None,
+    BeforeValidator(_check_where),
     Field(
         description="Only subscriptions whose payloads satisfy this expression, or have these values; a list stands "
         "for any of its values.",

@@ -319,3 +319,17 @@ def test_payload_expressions_while_subscriptions_are_added():
         assert index.match({"x": 1}, where="n >= 10 AND kind = 'b'") == expected
     index.remove(11)
     assert index.count({"x": 1}, where="n IN (11, 13)") == 1
+
+
+def test_expressions_see_the_payloads_as_they_are():
+    """1 equals 1.0, but is another text; None hides a member of the same name. The order of payloads has no effect."""
+    payloads = [{"a": 1}, {"a": 1.0}, {"a": 0}, {"a": 0.0}, {"a": -0.0}, {"a": None, "o.x": None, "o": {"x": 1}}, {}]
+    conditions = ["CAST(a AS STRING) = '1'", "a || '' = '1.0'", "CAST(a AS STRING) <> '0'", "a = 1", "o.x = 1"]
+    for rows in (payloads, payloads[::-1]):
+        index = tw.Index().add_many([(k, "x = 1", None, None, payload) for k, payload in enumerate(rows)])
+        for where in [*conditions, "a IS NULL", "o.x IS NULL"]:
+            right = [k for k, payload in enumerate(rows) if tw.parse(where).evaluate(payload) is True]
+            assert index.match({"x": 1}, where=where) == right, where
+        for value in (1, 0, None):
+            right = [k for k, payload in enumerate(rows) if payload.get("a") == value]
+            assert index.match({"x": 1}, where={"a": value}) == index.match({"x": 1}, where={"a": [value]}) == right

@@ -100,7 +100,7 @@ class TrueOperands(NamedTuple):
     """Scratch: the operands that the n entries of an event make true, as ranges of ranks.
 
     Each ordered operator has n ranges, one for each entry; a range may be empty. PREFIX has a range for each prefix of
-    the value of each entry.
+    the value of each entry; an interval of strings has one more, for the prefixes that begin inside it.
     """
 
     start: I64  # |0|n|2n|3n|7n|    ranges of operator o are start[o]:start[o+1]

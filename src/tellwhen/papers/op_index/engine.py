@@ -146,7 +146,8 @@ class OpIndex(ConjunctionEngine):
         kind, pivot_start = self.scratch_kind, self._index.pivot_start
         slots = len(self.source.snapshot().subscriptions.kind)
         conjunctions = int(np.diff(pivot_start).max(initial=0))
-        ranges_per_entry = ORDERED_OPERATORS + self._index.lists.operands.trie.depth
+        # Of PREFIX: the prefixes around the begin of an entry, and a range of those that begin inside an interval.
+        ranges_per_entry = ORDERED_OPERATORS + self._index.lists.operands.trie.depth + 1
 
         @cache
         def sizes(entries: int) -> Any:

@@ -70,7 +70,7 @@ class Boxes:
         structure: type[ScoredIntervals] = SOPTRTree,
         fan_out: int = FAN_OUT,
     ) -> None:
-        low, high = np.ascontiguousarray(low, dtype=np.int64), np.ascontiguousarray(high, dtype=np.int64)
+        low, high = _read_integers("low", low), _read_integers("high", high)
         score = np.asarray(score, dtype=np.float64)
         if low.ndim != 2 or low.shape != high.shape or score.shape not in (low.shape, low.shape[:1]):
             raise ScoreError(
@@ -177,18 +177,20 @@ class Boxes:
             )
         self.pulls = int(pulls[0])
         end = out.start[-1]
+        if np.isnan(out.score[:end]).any():
+            raise ScoreError("combine must return a number, but returned NaN: NaN has no place in an order")
         return Ranked(out.start, out.number[:end].copy(), out.score[:end].copy())
 
     def _validate_query(
         self, points: I64, k: int, relaxed: bool, combine: Combine, weights: F64 | None
     ) -> tuple[I64, F64]:
         """Return points and weights as kernels take them. Raise ScoreError for invalid arguments."""
-        points = np.ascontiguousarray(points, dtype=np.int64)
+        points = _read_integers("points", points)
         if points.ndim != 2 or points.shape[1] != len(self.dimensions):
             raise ScoreError(f"points must have the shape (events, {len(self.dimensions)}), found {points.shape}")
         if k < 0:
             raise ScoreError(f"k must not be negative, found {k}")
-        if not callable(combine) and combine not in COMBINE_CODES:
+        if not callable(combine) and combine not in [*COMBINE_CODES]:
             raise ScoreError(f"combine must be a function or one of {', '.join(COMBINE_CODES)}, found {combine}")
         if not relaxed and self.has_one_score and (combine != "sum" or weights is not None):
             raise ScoreError(
@@ -197,10 +199,23 @@ class Boxes:
             )
         if weights is None:
             return points, np.ones(points.size)
-        weight = np.ascontiguousarray(np.broadcast_to(np.asarray(weights, dtype=np.float64), points.shape)).ravel()
+        weight = np.asarray(weights, dtype=np.float64)
+        if weight.shape not in (points.shape, points.shape[1:], (1, *points.shape[1:]), ()):
+            raise ScoreError(
+                f"weights must have the shape of points, {points.shape}, or of one row of it, found {weight.shape}"
+            )
+        weight = np.ascontiguousarray(np.broadcast_to(weight, points.shape)).ravel()
         if not (np.isfinite(weight) & (weight >= 0)).all():
             raise ScoreError("weights must be finite and not negative")
         return points, weight
+
+
+def _read_integers(name: str, numbers: Any) -> I64:
+    """Return an array of int64. Raise ScoreError for other numbers: fractions would be cut off."""
+    array = np.asarray(numbers)
+    if array.size and not np.can_cast(array.dtype, np.int64):
+        raise ScoreError(f"{name} must be integers of 64 bits, found an array of {array.dtype}")
+    return np.ascontiguousarray(array, dtype=np.int64)
 
 
 @lru_cache(maxsize=64)
@@ -209,8 +224,8 @@ def _compile_function(function: Callable[[F64], float]) -> Any:
 
     Raise ScoreError if Numba cannot compile it.
     """
-    compiled = function if isinstance(function, Dispatcher) else numba.njit(function)
     try:
+        compiled = function if isinstance(function, Dispatcher) else numba.njit(function)
         return numba.cfunc(types.float64(types.float64[::1]))(lambda values: compiled(values))
-    except NumbaError as error:
+    except (NumbaError, TypeError) as error:
         raise ScoreError(f"combine must be a function that Numba can compile: {error}") from None

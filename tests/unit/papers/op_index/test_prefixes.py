@@ -150,3 +150,22 @@ def test_against_scan(spec):
         assert found == right
     lists = rivals[0]._shard.engine._index.lists
     assert lists.operands.start[-1] > lists.operands.start[PREFIX * (len(lists.operands.start) // 4)]
+
+
+@pytest.mark.parametrize("spec", [*ENGINES, "opindex:insertion=1"])
+def test_intervals_of_strings(spec):
+    """An interval of strings makes all prefixes true of which it has a string: in short and in long lists."""
+    prefixes = ["".join(letters) for size in (1, 2, 3, 4) for letters in product("abc", repeat=size)]
+    intervals = [
+        tw.Interval(None, "c"), tw.Interval("b", "bba"), tw.Interval("abc", None, "(]"), tw.Interval("ab", "b", "[)"),
+        tw.Interval("cd", "d", "[)"), tw.Interval("d", None), [tw.Interval("aab", "ab"), "ca", tw.Interval("c", None)],
+    ]  # fmt: skip
+    for texts in (prefixes, prefixes[::20]):
+        index = tw.Index(spec).add_many({text: f"s STARTS WITH '{text}'" for text in texts})
+        index.add("other", "x = 1 AND s STARTS WITH 'b'").add("suffix", "x = 2 AND s ENDS WITH 'b'").rebuild()
+        verify_index(index)
+        scan = tw.Index("scan").merge(index)
+        for interval in intervals:
+            for event in ({"s": interval}, {"s": interval, "x": [1, 2]}):
+                assert index.match(event) == scan.match(event)
+        assert index.match({"s": tw.Interval("ab", "b", "[)")}) == [t for t in texts if t == "a" or "ab" <= t < "b"]

@@ -217,3 +217,16 @@ def test_what_cannot_be_asked_is_refused():
         Boxes(low, low, np.array([1.0, np.inf]))
     with pytest.raises(tw.ScoreError, match="must have the shape"):
         Boxes(low, low[:1], np.ones(2))
+    with pytest.raises(tw.ScoreError, match=r"weights must have the shape of points, \(1, 2\), or of one row"):
+        boxes.top_k(points, 1, weights=np.ones(3))
+    for function in (sum, np.sum):
+        with pytest.raises(tw.ScoreError, match="a function that Numba can compile"):
+            boxes.top_k(points, 1, combine=function)
+    with pytest.raises(tw.ScoreError, match="a function or one of sum"):
+        boxes.top_k(points, 1, combine=["sum"])
+    with pytest.raises(tw.ScoreError, match="returned NaN"):
+        boxes.top_k(points, 1, combine=lambda values: np.nan * values[0])
+    with pytest.raises(tw.ScoreError, match="points must be integers of 64 bits, found an array of float64"):
+        boxes.top_k(points + 0.5, 1)
+    with pytest.raises(tw.ScoreError, match="high must be integers"):
+        Boxes(low, low + 0.5, np.ones(2))

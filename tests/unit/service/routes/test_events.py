@@ -97,3 +97,10 @@ def test_more_listeners_than_there_may_be(small):
         wait_until(lambda: client.get_stats()["listeners"] == 0)
     with httpx2.stream("GET", f"{small}/v1/live") as again:
         assert again.status_code == 200
+
+
+def test_a_faulty_where_is_refused_with_a_sentence(client):
+    for where, message in ((3, "text or an object, not 3"), (["x"], "not ['x']"), ("x" * 5_000, "4,000 characters")):
+        answer = client.post("/v1/publish", json={"event": {"x": 5}, "where": where})
+        assert message in expect_error(answer, 422, "MalformedRequest")
+        assert "constrained" not in answer.text

@@ -75,7 +75,7 @@ def is_operand_true(operands, operator, rank, events, entry, range_number, locat
     if operator != PREFIX:
         return located.low[range_number] <= rank < located.high[range_number]
     node = rank - (operands.keys.size - operands.trie.end.size)
-    return operands.keys[rank] <= events.low[entry] <= operands.trie.end[node]
+    return operands.keys[rank] <= events.high[entry] and events.low[entry] <= operands.trie.end[node]
 
 
 @inline
@@ -131,7 +131,7 @@ def add_runs_of_event(lists, operator, first_segment, segment_count, events, eve
         segment = first_segment + find_segment(located.domain_fraction[entry - first], segment_count)
         begin, end = segments[segment, 0], segments[segment + 1, 0]
         is_signed = segments[segment, 1] & compute_signature_bit(operator, events.domain[entry], low) != 0
-        is_signed |= (operator == EQUAL) & (high > low + 1)
+        is_signed |= ((operator == EQUAL) | (operator == PREFIX)) & (high > low + 1)
         found = add_run(runs, found, begin, end, r, is_signed & (low < high) & (begin < end))
     for k in range(count, found):
         begin, end, r = runs.begin[k], runs.end[k], runs.entry[k]

@@ -43,13 +43,17 @@ def link_parents(domain, low, high):
 def append_true_prefixes(operands, domains, events, entry, located, count):
     """Append the ranges of the prefixes that an entry makes true; returns the new number of ranges.
 
-    Only the last prefix that is not after the value, and those around it, are visited. An entry on a domain of strings
-    is always a single value.
+    Only the last prefix that is not after the value, and those around it, are visited. An interval of strings also
+    makes those true that begin inside it.
     """
     group = PREFIX * domains + events.domain[entry]
     first, begin, end = operands.start[PREFIX * domains], operands.start[group], operands.start[group + 1]
     point, trie = events.low[entry], operands.trie
     above = find_first_above(operands.keys, begin, end, point)
+    if events.high[entry] > point:
+        inside = find_first_above(operands.keys, above, end, events.high[entry])
+        if inside > above:
+            count = append_range(located, count, above, inside, entry)
     k = above - 1 - first if above > begin else -1
     while k >= 0:
         if trie.end[k] >= point:
