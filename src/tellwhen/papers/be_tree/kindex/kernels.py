@@ -15,9 +15,9 @@ import numpy as np
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.emit import advance_clock, emit
 from tellwhen.kernels.evaluate import close_event, open_event
+from tellwhen.kernels.galloping import find_first_nearby
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.search import find_first_at_least
 from tellwhen.kernels.spaces import find_space
 from tellwhen.kernels.stabbing import convert_to_offsets
 from tellwhen.papers.be_tree.kindex.arrays import Coverage, KIndexIndex, KIndexScratch, PostingLists
@@ -106,21 +106,6 @@ def place_postings(conjunctions, coverage, spaces):
             # Placing then moves the begin of each list to its end.
             lists = PostingLists(lists.start, np.empty(convert_to_offsets(lists.start), dtype=np.int32))
     return PostingLists(lists.start[:-1], lists.postings)
-
-
-@inline
-def find_first_nearby(keys, start, end, point):
-    """Return the first index in start:end whose key is at least the point, by a galloping search from `start`.
-
-    Most skips are short: the first key is tested alone, then steps double until they reach the point.
-    """
-    if start >= end or keys[np.uint64(start)] >= point:
-        return start
-    step = 1
-    while start + step < end and keys[np.uint64(start + step)] < point:
-        start += step
-        step *= 2
-    return find_first_at_least(keys, start + 1, min(start + step, end), point)
 
 
 @inline

@@ -12,6 +12,7 @@ import numpy as np
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.emit import advance_clock, emit
 from tellwhen.kernels.evaluate import close_event, open_event
+from tellwhen.kernels.galloping import find_first_nearby
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.search import find_first_above, find_first_at_least
@@ -79,16 +80,6 @@ def is_operand_true(operands, operator, rank, events, entry, range_number, locat
 
 
 @inline
-def gallop_to_rank(ranks, start, end, rank):
-    """Return the first index in start:end whose rank is at least `rank`. The search is fast near `start`."""
-    step = 1
-    while start + step <= end and ranks[start + step - 1] < rank:
-        start += step
-        step += step
-    return find_first_at_least(ranks, start, min(start + step - 1, end), rank)
-
-
-@inline
 def add_run(runs, count, begin, end, entry, is_true):
     """Add a run if it is true; returns the new count. A branch here would often be mispredicted, so there is none."""
     runs.begin[count], runs.end[count], runs.entry[count] = begin, end, entry
@@ -139,7 +130,7 @@ def add_runs_of_event(lists, operator, first_segment, segment_count, events, eve
         if ranks[begin] < low:
             begin = find_first_at_least(ranks, begin, end, low)
         if ranks[end - 1] >= high:
-            end = gallop_to_rank(ranks, begin, end, high)
+            end = find_first_nearby(ranks, begin, end, high)
         count = add_run(runs, count, begin, end, located.entry[r], begin < end)
     return count
 
