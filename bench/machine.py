@@ -18,13 +18,22 @@ def describe_machine() -> dict[str, str]:
     return {
         "processor": _read_processor(),
         "cores": str(count_cores()),
-        "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
+        "memory": f"{read_memory_size() / 2**30:.0f} GiB",
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         **{name: version(name) for name in ("tellwhen", "numpy", "numba")},
         "commit": describe_commit(Path(__file__).parent),
         "day": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
+
+
+def read_memory_size() -> int:
+    """Return the bytes of memory of this machine, or of its container if that has less."""
+    size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return min(size, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    except (OSError, ValueError):  # no container, or no limit
+        return size
 
 
 def read_resident_bytes(pid: int | str = "self") -> int:

@@ -13,8 +13,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
-from functools import partial
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import numpy as np
@@ -103,13 +102,18 @@ def measure_engines(
         yield make_step("build", name)
         if needs_build_times:
             yield BEGIN_TURN
-        row, engine = _try(partial(_build, name, store, slots, needs_build_times))
+        try:
+            row, engine = _build(name, store, slots, needs_build_times)
+        except Exception as error:  # a fault of one engine does not stop the others
+            row, engine = _describe_fault(error), None
         if needs_build_times:
             yield END_TURN
         if engine is not None:
             yield make_step("check", name)
-            check_row, _ = _try(partial(_check, engine, events, checked_events, truth))
-            row |= check_row
+            try:
+                row |= _check(engine, events, checked_events, truth)
+            except Exception as error:
+                row |= _describe_fault(error)
         if engine is not None and row["status"] == "ok":
             stats = engine.stats()
             row |= {"index": stats["bytes"] / point.count, "bytes": (stats["bytes"] + shared) / point.count}
@@ -161,12 +165,8 @@ def _describe_time(measurement: Measurement) -> Row:
     return {"match": measurement.median * 1e6, "match_noise": measurement.noise}
 
 
-def _try(measure_step: Callable[[], tuple[Row, Engine | None]]) -> tuple[Row, Engine | None]:
-    """Run a step of one engine; return a row with the fault if it fails, so that the other engines are measured."""
-    try:
-        return measure_step()
-    except Exception as error:
-        return {"status": "failed", "detail": f"{type(error).__name__}: {error}"}, None
+def _describe_fault(error: Exception) -> Row:
+    return {"status": "failed", "detail": f"{type(error).__name__}: {error}"}
 
 
 def _build(name: str, store: Store, slots: I32, needs_build_times: bool) -> tuple[Row, Engine | None]:
@@ -195,7 +195,7 @@ def _build(name: str, store: Store, slots: I32, needs_build_times: bool) -> tupl
     return row | ({"build_noise": summary.noise} if summary else {}), engine
 
 
-def _check(engine: Engine, events: Events, checked_events: Events, truth: Truth) -> tuple[Row, Engine | None]:
+def _check(engine: Engine, events: Events, checked_events: Events, truth: Truth) -> Row:
     """Check matches, in a batch and one by one; return the numbers of candidates and matches, or the fault."""
     reader, count = engine.reader(), len(checked_events.single_valued)
     matches = reader.match(checked_events)
@@ -203,9 +203,8 @@ def _check(engine: Engine, events: Events, checked_events: Events, truth: Truth)
         _concatenate([reader.match(event) for event in split_events(checked_events)])
     )
     if fault:
-        return {"status": "wrong", "detail": fault}, None
-    counts = {"candidates": reader.count_candidates(events) / EVENTS, "matches": len(matches.slot) / count}
-    return {"status": "ok", **counts}, engine
+        return {"status": "wrong", "detail": fault}
+    return {"candidates": reader.count_candidates(events) / EVENTS, "matches": len(matches.slot) / count}
 
 
 def _concatenate(parts: list[Matches]) -> Matches:

@@ -19,7 +19,7 @@ from bench.claims import LIMIT_STATUSES, Row
 from bench.experiment import Experiment, Point
 from bench.messages import BEGIN_TURN, END_TURN
 from bench.results import Results
-from bench.turns import MemoryBudget, Turns, read_memory_size
+from bench.turns import MemoryBudget, Turns
 
 ROOT = Path(__file__).parent.parent
 SETUP_TIME_FACTOR = 10
@@ -111,7 +111,7 @@ def _run_all(measure_task: Callable[[_Task], None], tasks: list[_Task], jobs: in
             measure_task(task)
         return
     budget = MemoryBudget(
-        MEMORY_SHARE * read_memory_size(), [(task.point.count * BYTES_PER_SUBSCRIPTION, task) for task in tasks]
+        MEMORY_SHARE * machine.read_memory_size(), [(task.point.count * BYTES_PER_SUBSCRIPTION, task) for task in tasks]
     )
 
     def work() -> None:

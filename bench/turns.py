@@ -7,7 +7,6 @@ the memory bus.
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import threading
@@ -26,7 +25,7 @@ class Turns:
         self._turn = threading.Lock()
         self._lock = threading.Lock()
         self._processes: set[subprocess.Popen[str]] = set()
-        self._owner: object = None
+        self._owner: subprocess.Popen[str] | None = None
 
     @contextmanager
     def run(self, command: list[str], folder: Path, errors: int) -> Iterator[subprocess.Popen[str]]:
@@ -47,7 +46,10 @@ class Turns:
 
     def begin(self, process: subprocess.Popen[str]) -> None:
         """Wait until no process has the turn, stop all others, and write the line that this process waits for."""
-        self._take(process)
+        self._turn.acquire()
+        with self._lock:
+            self._owner = process
+            self._signal_others(signal.SIGSTOP)
         assert process.stdin is not None
         try:
             process.stdin.write("\n")
@@ -55,10 +57,10 @@ class Turns:
         except BrokenPipeError:  # the process has ended; whoever watches it will notice
             pass
 
-    def end(self, owner: object) -> None:
+    def end(self, process: subprocess.Popen[str]) -> None:
         """End the turn of a process and let all others go on. Do nothing if the process does not have the turn."""
         with self._lock:
-            if self._owner is not owner:
+            if self._owner is not process:
                 return
             self._signal_others(signal.SIGCONT)
             self._owner = None
@@ -74,12 +76,6 @@ class Turns:
         with self._lock:
             for process in self._processes:
                 process.kill()
-
-    def _take(self, owner: object) -> None:
-        self._turn.acquire()
-        with self._lock:
-            self._owner = owner
-            self._signal_others(signal.SIGSTOP)
 
     def _signal_others(self, number: signal.Signals) -> None:
         for process in self._processes:
@@ -123,12 +119,3 @@ class MemoryBudget:
 
     def _find_fitting(self) -> int | None:
         return next((number for number, (need, _) in enumerate(self._tasks) if need <= self._free), None)
-
-
-def read_memory_size() -> int:
-    """Return the bytes of memory of this machine, or of its container if that has less."""
-    size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    try:
-        return min(size, int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    except (OSError, ValueError):  # no container, or no limit
-        return size
