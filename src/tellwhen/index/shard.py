@@ -492,7 +492,9 @@ class Shard:
             self.engines.restore(arrays)
         except KeyError as missing:
             log.warning(
-                "building %s again: the saved index is of an earlier version, without %s", self.engine.spec, missing
+                "tellwhen: building %s again: the saved index is of an earlier version, without %s",
+                self.engine.spec,
+                missing,
             )
             self._recreate_engine()
 

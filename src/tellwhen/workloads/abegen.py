@@ -113,7 +113,7 @@ class ABEGen(TreeWorkload):
 
 
 def _count_entries(predicates: float, draws: float) -> float:
-    """Return how many entries of a pool make so many different predicates. Some entries are the same predicate."""
+    """Return the number of entries of a pool that has `predicates` distinct ones; some entries are equal predicates."""
     low, high = predicates, max(predicates, draws)
     for _ in range(40):
         middle = (low + high) / 2

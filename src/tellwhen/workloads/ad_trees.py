@@ -139,7 +139,7 @@ class AdTrees(TreeWorkload):
         return self._list_own_children(pool, templates)
 
     def _fill(self, pool: int, roots: I64, template: tuple[I64, I64, I64]) -> tuple[I64, I64, I64]:
-        """Draw further occasions for each advertisement, as many as its size allows."""
+        """Draw occasions for each advertisement until it has its size."""
         draw, salt = self._hashed, 100 * pool
         owner, pools, child = template
         template_sizes = np.zeros(len(roots))
