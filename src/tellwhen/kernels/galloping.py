@@ -12,7 +12,8 @@ from tellwhen.kernels.search import find_first_at_least
 def find_first_nearby(keys, start, end, point):
     """Return the first index in start:end whose key is at least the point.
 
-    Steps from `start` double until they pass the point. The indexes are unsigned: Numba tests every signed one for being negative.
+    Steps from `start` double until they pass the point. The indexes are unsigned: Numba tests every signed one for
+    being negative.
     """
     if start >= end or keys[np.uint64(start)] >= point:
         return start
